@@ -150,6 +150,9 @@ SUITES = {
     "pins": Suite(
         PYTHON + ["test/pins.py"],
         "pinned tables stay in memory, over restarts, dumps and replicas"),
+    "exports": Suite(
+        PYTHON + ["test/exports.py"],
+        "other processes open results and tables as PostgreSQL returns them, and only those who may"),
     "cache-cycles": Suite(
         PYTHON + ["test/cache_cycles.py"],
         "fills, drops and kills leave no memory behind",

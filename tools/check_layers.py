@@ -70,11 +70,13 @@ PARTS = {
     "execution": ("src/engine/execution",
              "tables contract catalog program profile wire threads limits memory device machine code slots store source "
              "result"),
+    "exports": ("src/engine/exports", "contract wire device code execution"),
 
     "file_reader": ("src/file_reader", "contract file_values"),
     "compiler": ("src/compiler", "tables contract catalog program rt"),
     "daemon": ("src/daemon",
-               "tables contract catalog program profile wire device machine code slots source result execution"),
+               "tables contract catalog program profile wire device machine code slots source result execution "
+               "exports"),
 
     # Programs of their own, which share with the service what files mean, and nothing else.
     "export": ("src/export", "file_values"),
@@ -104,6 +106,7 @@ PARTS = {
     "pg.nodes.hooks": ("src/pg/nodes/hooks", ABOVE),
     "pg.export": ("src/pg/export", ABOVE),
     "pg.fdw": ("src/pg/fdw", ABOVE),
+    "pg.results": ("src/pg/results", ABOVE),
     "pg.views": ("src/pg/views", ABOVE),
     "pg.supervisor": ("src/pg/supervisor", "tables contract catalog pg.settings pg.shmem pg.bridge pg.cache"),
     "pg": ("src/pg", ABOVE),

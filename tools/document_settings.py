@@ -39,13 +39,14 @@ SECTIONS = (
         "memory_budget", "cache_size_host", "cache_size_gpu", "host_threads", "admission_wait", "compile_wait",
         "file_reader_memory")),
     ("Reading and loading", "", ("direct_threshold", "cache_autoload")),
+    ("Results and exports", "", ("export_lifetime", "export_socket")),
     ("Diagnosis and installation", "", ("trace_file", "service_path")),
     ("For tests of pg_turbine", "Leave these alone: they serve the project's own tests.\n", (
         "debug_force_offload", "debug_plain_explain", "debug_full_code", "debug_join_shape", "debug_fault",
         "debug_stop_commit", "debug_stop_writer")))
 
 CONTEXTS = {"PGC_USERSET": "session", "PGC_SUSET": "superuser", "PGC_SIGHUP": "reload", "PGC_POSTMASTER": "restart"}
-UNITS = {"GUC_UNIT_BLOCKS": "blocks of 8 kB", "GUC_UNIT_MB": "MB", "GUC_UNIT_MS": "ms"}
+UNITS = {"GUC_UNIT_BLOCKS": "blocks of 8 kB", "GUC_UNIT_MB": "MB", "GUC_UNIT_MS": "ms", "GUC_UNIT_S": "s"}
 # What follows name, short and long text in the sources.
 SHAPES = {
     "bool_settings": ("variable", "default", "flags"),
@@ -167,7 +168,7 @@ def range_of(setting):
         return {"b": "`on`, `off`", "s": "text"}[setting.kind]
     least, most = setting.fields["least"], setting.fields["most"]
     most = "and more" if most == "INT_MAX" else f"to {math.prod(int(factor) for factor in most.split('*'))}"
-    return f"{least} {most}" + (f" ({setting.unit})" if setting.unit in ("MB", "ms") else "")
+    return f"{least} {most}" + (f" ({setting.unit})" if setting.unit in ("MB", "ms", "s") else "")
 
 
 def page(settings):

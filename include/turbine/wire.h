@@ -78,11 +78,12 @@
 
 #include <stdint.h>
 
+#include "export.h"
 #include "profile.h"
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 22
+#define TB_WIRE_VERSION 23
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -122,7 +123,21 @@ typedef enum TbMessageType
 						* whatever birth */
 	TB_MSG_CACHE_DROPPED, /* TbCacheDropped */
 	TB_MSG_PART,		  /* TbPart; no reply */
-	TB_MSG_SNAPSHOT		  /* TbSnapshot; no reply */
+	TB_MSG_SNAPSHOT,	  /* TbSnapshot; no reply */
+	/* Copies for other processes: export.h */
+	TB_MSG_EXPORT_RESERVE,
+	TB_MSG_EXPORT_RESERVED,
+	TB_MSG_EXPORT_CREATE,
+	TB_MSG_EXPORT_CREATED, /* TbExportInfo */
+	TB_MSG_EXPORT_TOKEN,
+	TB_MSG_EXPORT_TOKEN_MADE,
+	TB_MSG_EXPORT_RELEASE,
+	TB_MSG_EXPORT_RELEASED,
+	TB_MSG_EXPORT_LIST, /* no payload */
+	TB_MSG_EXPORT_LISTED,
+	TB_MSG_EXPORT_DESCRIBE,
+	TB_MSG_EXPORT_DESCRIBED,
+	TB_MSG_EXPORT_UNKNOWN /* no payload */
 } TbMessageType;
 
 typedef struct TbMessage

@@ -17,6 +17,7 @@
 #include <climits>
 #include <cstdio>
 
+#include "daemon/export_server.h"
 #include "daemon/log.h"
 #include "daemon/options.h"
 #include "daemon/server.h"
@@ -92,6 +93,17 @@ EngineOptions engine_options(const Options& options) {
   return engine;
 }
 
+/* Without its socket nothing can be opened; queries need it not. */
+std::unique_ptr<ExportServer> export_server(Exports& exports, const Options& options) {
+  if (options.export_socket.empty()) return nullptr;
+  try {
+    return std::make_unique<ExportServer>(exports, options.export_socket);
+  } catch (const std::runtime_error& e) {
+    log_message(LogLevel::kError, "nothing can be exported: %s", e.what());
+    return nullptr;
+  }
+}
+
 void serve(const Options& options) {
   const UniqueFd stop = stop_signals();
   const Nonce nonce = read_nonce(options.nonce_fd);
@@ -105,7 +117,9 @@ void serve(const Options& options) {
     log_message(LogLevel::kInfo, "device %u: %s, %u units, %s, memory budget %llu MB", i, info.name, info.units,
                 info.target, static_cast<unsigned long long>(info.memory_budget >> 20));
   }
-  SessionContext context{engine, nonce, new_generation()};
+  Exports exports(engine.devices, engine.admission);
+  const std::unique_ptr<ExportServer> importers = export_server(exports, options);
+  SessionContext context{engine, exports, nonce, new_generation()};
   Server server(context, options.socket);
   log_message(LogLevel::kInfo, "ready on %s", options.socket.c_str());
   server.run(stop.get());

@@ -48,6 +48,7 @@ const char* usage() {
          "  --data-dir DIR         working directory (default: the current one)\n"
          "  --socket PATH          socket to listen on (default: pg_turbine/turbined.sock)\n"
          "  --cache-dir DIR        compiled programs (default: pg_turbine/cache; '': none)\n"
+         "  --export-socket PATH   socket for processes that open exported columns (default: none)\n"
          "  --compiler PATH        turbine-compiler (default: beside turbined)\n"
          "  --nonce-fd N           descriptor to read the 16-byte nonce from\n"
          "  --host-threads N       threads of the host device (default: one a processor)\n"
@@ -84,6 +85,8 @@ Options parse_options(int argc, char** argv) {
       options.data_dir = value;
     else if (name == "--socket")
       options.socket = value;
+    else if (name == "--export-socket")
+      options.export_socket = value;
     else if (name == "--cache-dir")
       options.cache_dir = value;
     else if (name == "--compiler")

@@ -15,6 +15,7 @@ struct Options {
   std::string data_dir = ".";
   std::string socket = "pg_turbine/turbined.sock";  // relative to data_dir
   std::string cache_dir = "pg_turbine/cache";       // relative to data_dir; "": none
+  std::string export_socket;                        // "": nothing is exported
   std::string compiler;                             // "": beside turbined
   int nonce_fd = -1;
   unsigned host_threads = 0;   // 0: one a processor

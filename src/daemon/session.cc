@@ -94,7 +94,7 @@ void Session::serve() {
   }
 }
 
-bool Session::holds_something() const { return query_ || attachment_ || !tables_.empty(); }
+bool Session::holds_something() const { return query_ || attachment_ || exports_ || !tables_.empty(); }
 
 /* Waits for bytes or a completion, and takes and sends what there is. False
  * when the connection is over. */
@@ -131,6 +131,7 @@ void Session::handle(const MessageReader::Message& message) {
     case TB_MSG_ATTACH: return attach(message.payload);
     default: break;
   }
+  if (ExportSession::is_ours(message.type)) return exports(message);
   const bool known = message.type == TB_MSG_CHUNK || message.type == TB_MSG_CHUNK_RELEASE ||
                      message.type == TB_MSG_SLOT_FREE || message.type == TB_MSG_INPUT_END ||
                      message.type == TB_MSG_LAYOUT || message.type == TB_MSG_SEGMENTS || message.type == TB_MSG_PART ||
@@ -189,6 +190,17 @@ void Session::query(std::span<const uint8_t> payload) {
     refuse(TB_FALLBACK_HOST_MEMORY, "turbined is out of memory");
     refused_ = true;
   }
+}
+
+/* Copies for other processes: the files before are the columns of one. */
+void Session::exports(const MessageReader::Message& message) {
+  if (query_ || attachment_) throw ProtocolError("message about exports within a query");
+  if (message.type == TB_MSG_EXPORT_LIST) return ExportSession::list(context_.exports, outbox_);
+  if (!exports_) exports_.emplace(context_.exports, outbox_, peer_pid_);
+  std::vector<UniqueFd> files;
+  if (message.type == TB_MSG_EXPORT_CREATE)
+    for (const int file : files_.take_all()) files.emplace_back(file);
+  exports_->handle(message, std::move(files));
 }
 
 void Session::layout(std::span<const uint8_t> payload) {

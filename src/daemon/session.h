@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 
+#include "daemon/export_session.h"
 #include "daemon/message_reader.h"
 #include "daemon/outbox.h"
 #include "engine/execution/connection_join_tables.h"
@@ -26,6 +27,7 @@ using Nonce = std::array<uint8_t, 16>;
 /* What sessions share. */
 struct SessionContext {
   Engine& engine;
+  Exports& exports;
   const Nonce nonce;
   const uint64_t generation;
   std::atomic<uint64_t> sessions{0};
@@ -60,6 +62,7 @@ class Session {
   void end_query();
   void close_query();
   void release_query();
+  void exports(const MessageReader::Message& message);
   void send_status();
   void report_cache();
   void drop_cached(std::span<const uint8_t> payload);
@@ -78,6 +81,7 @@ class Session {
   ConnectionJoinTables tables_;  // built for the query to come that probes them
   std::unique_ptr<QueryExecution> query_;
   std::optional<SlotLeases::Attachment> attachment_;  // a feeder's, until it is gone
+  std::optional<ExportSession> exports_;              // from its first message about copies on
 };
 
 }  // namespace turbine

@@ -20,6 +20,7 @@
 #include <string>
 
 #include "engine/device/device_window.h"
+#include "engine/device/exported_memory.h"
 #include "engine/device/join_table.h"
 #include "engine/device/key_sort.h"
 #include "engine/device/result_batch.h"
@@ -155,6 +156,11 @@ class Device {
   };
   /* `copied`: the backend writes most of the pages. */
   virtual ChunkShape chunk_shape(uint64_t nblocks, bool copied) const = 0;
+
+  /* Memory for other processes. Null: the device has none of that kind, and the host's is as good. Throws
+   * DeviceError. */
+  virtual std::unique_ptr<ExportedMemory> export_memory(uint64_t) { return nullptr; }
+  virtual ExportPlace export_place() const { return {}; }
 
   /* Columns or join tables of the host's were dropped: copies of them need not stay. */
   virtual void forget_dropped() {}

@@ -62,6 +62,7 @@ struct TbConnection
 	WaitEventSet	 *wait_set;		/* latch, postmaster death, socket */
 	int				  socket_event; /* position in wait_set */
 	ResourceOwner	  owner;		/* while in use; NULL: no owner is current */
+	bool			  kept;			/* by the session */
 	StringInfoData	  in;			/* received and not yet returned, but for the
 									 * message returned last, at its start */
 	int				  consumed;		/* bytes of `in` returned to the caller */
@@ -154,6 +155,7 @@ tb_connection_close(TbConnection *conn)
 		return;
 	conn->state = TB_CONNECTION_CLOSED;
 	conn->owner = NULL;
+	conn->kept = false;
 	/* Close socket and descriptors */
 	if (conn->wait_set != NULL)
 		FreeWaitEventSet(conn->wait_set);
@@ -194,6 +196,14 @@ tb_connection_release(TbConnection *conn)
 	conn->state = TB_CONNECTION_IDLE;
 }
 
+void
+tb_connection_keep(TbConnection *conn)
+{
+	Assert(conn->state == TB_CONNECTION_IN_USE);
+	conn->owner = NULL;
+	conn->kept = true;
+}
+
 uint64
 tb_connection_serial(const TbConnection *conn)
 {
@@ -218,7 +228,7 @@ tb_connections_in_use(void)
 	int count = 0;
 
 	for (int i = 0; i < MAX_CONNECTIONS; i++)
-		count += connections[i].state == TB_CONNECTION_IN_USE;
+		count += connections[i].state == TB_CONNECTION_IN_USE && !connections[i].kept;
 	return count;
 }
 
@@ -250,6 +260,18 @@ still_open(TbConnection *conn)
 	ssize_t n = recv(conn->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
 	return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+bool
+tb_connection_is_open(const TbConnection *conn)
+{
+	char	byte;
+	ssize_t n;
+
+	if (conn->state != TB_CONNECTION_IN_USE)
+		return false;
+	n = recv(conn->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
 }
 
 static TbConnection *

@@ -43,6 +43,13 @@ extern void tb_connection_release(TbConnection *conn);
 /* Closes it; what it ran in the daemon is cancelled. */
 extern void tb_connection_close(TbConnection *conn);
 
+/* From now on it belongs to the session: no resource owner closes it, and it does not count
+ * as in use. */
+extern void tb_connection_keep(TbConnection *conn);
+
+/* Whether its other end is there, as far as is known. */
+extern bool tb_connection_is_open(const TbConnection *conn);
+
 /* A connection's identity, never used twice in a backend. */
 extern uint64 tb_connection_serial(const TbConnection *conn);
 extern bool	  tb_connection_is(const TbConnection *conn, uint64 serial);
@@ -50,7 +57,7 @@ extern bool	  tb_connection_is(const TbConnection *conn, uint64 serial);
 /* Of the turbined at its other end: changes with every start. */
 extern uint64 tb_connection_generation(const TbConnection *conn);
 
-/* How many connections of this backend are in use. */
+/* How many connections of this backend are in use by queries. */
 extern int tb_connections_in_use(void);
 
 #define TB_MAX_MESSAGE_PARTS 20

@@ -2,10 +2,8 @@
  * file_writer.c - see file_writer.h; include/turbine/file_writer.h has what is said to the
  * process.
  *
- * Columns. Values of rows gather column by column, one behind the other, in blocks of
- * BLOCK_ROWS or some 256 kB. Most types' own bytes are what the writer wants; calling their
- * send function would take many times as long as copying them. Owns the values of a block
- * that is not sent yet.
+ * Columns. Values of rows gather column by column (row_columns.h) in blocks of BLOCK_ROWS
+ * or some 256 kB. Owns the values of a block that is not sent yet.
  *
  * Process. Owns the process and both pipes. Every wait ends at an interrupt. A process that
  * has answered before the rows' end has met an error: the answer says which.
@@ -23,405 +21,19 @@
 #include <unistd.h>
 
 #include "access/tupdesc.h"
-#include "access/tupmacs.h"
-#include "catalog/pg_type.h"
-#include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/uuid.h"
 #include "utils/wait_event.h"
 
 #include "turbine/file_writer.h"
 
-#include "pg/convert/final_values.h"
-#include "pg/convert/numeric_format.h"
-#include "pg/convert/type_map.h"
 #include "pg/export/file_writer.h"
+#include "pg/export/row_columns.h"
 #include "pg/files/child_program.h"
-
-/* A column of rows on their way to the file: its values gather here, and go to the writer
- * as a part of a block (include/turbine/file_writer.h). */
-typedef struct WrittenColumn
-{
-	int	  attribute; /* attnum - 1 */
-	Oid	  type;		 /* whose send function; 0: texts, by the output function */
-	int32 modifier;
-	Oid	  element;	 /* of an array; else 0 */
-	int	  width;	 /* bytes of each value; 0: it has lengths */
-
-	bool is_decimal; /* width 16: integers in units of `scale`
-						(include/turbine/file_writer.h) */
-	int	 scale;
-	bool is_varlena; /* a value's own bytes are sent; else what the function makes of it */
-	FmgrInfo function;
-
-	int			   nrows;
-	int			   nnulls;
-	uint8		  *valid;	/* of fixed width */
-	int32		  *lengths; /* of others; -1: NULL */
-	StringInfoData values;
-} WrittenColumn;
-
-/* Types whose binary form the program reads; all fixed object ids. */
-static bool
-is_sent_in_binary(Oid type, bool parquet)
-{
-	switch (type)
-	{
-		case BOOLOID:
-		case BYTEAOID:
-		case NAMEOID:
-		case INT8OID:
-		case INT2OID:
-		case INT4OID:
-		case TEXTOID:
-		case OIDOID:
-		case JSONOID:
-		case FLOAT4OID:
-		case FLOAT8OID:
-		case BPCHAROID:
-		case VARCHAROID:
-		case DATEOID:
-		case TIMEOID:
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-		case NUMERICOID:
-		case UUIDOID:
-		case JSONBOID:
-			return true;
-		case INTERVALOID: /* libparquet writes none */
-			return !parquet;
-		default:
-			return false;
-	}
-}
-
-static bool
-is_text(Oid type)
-{
-	return type == TEXTOID || type == VARCHAROID || type == BPCHAROID || type == NAMEOID ||
-		type == JSONOID;
-}
-
-/* 0: its values have several. */
-static int
-width_of(Oid type)
-{
-	switch (type)
-	{
-		case BOOLOID:
-			return 1;
-		case INT2OID:
-			return 2;
-		case INT4OID:
-		case OIDOID:
-		case FLOAT4OID:
-		case DATEOID:
-			return 4;
-		case INT8OID:
-		case FLOAT8OID:
-		case TIMEOID:
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-			return 8;
-		case UUIDOID:
-			return UUID_LEN;
-		default:
-			return 0;
-	}
-}
-
-/* Whether it is sent as an integer in units of its modifier's scale. */
-static bool
-is_decimal(Oid type, int32 modifier, int *scale)
-{
-	int precision;
-
-	return type == NUMERICOID && tb_numeric_typmod(modifier, &precision, scale) &&
-		precision <= TB_NUM128_DIGITS && *scale >= 0 && *scale <= precision;
-}
-
-/* Whether its bytes as they are stored are what is sent. */
-static bool
-is_sent_as_stored(Oid type)
-{
-	if (type == BYTEAOID)
-		return true;
-	return is_text(type) && type != NAMEOID && GetDatabaseEncoding() == PG_UTF8;
-}
-
-/* Room for so many rows, in the current memory context. `own_types`: the file has the
- * types that this one would choose. */
-static void
-init_column(WrittenColumn *column, Form_pg_attribute att, bool parquet, bool own_types,
-			int most_rows)
-{
-	int32 modifier = att->atttypmod;
-	Oid	  type = getBaseTypeAndTypmod(att->atttypid, &modifier);
-	Oid	  element = get_element_type(type);
-	Oid	  function;
-	bool  is_varlena;
-
-	memset(column, 0, sizeof(*column));
-	column->width = width_of(type);
-	column->is_decimal = own_types && is_decimal(type, modifier, &column->scale);
-	if (column->is_decimal)
-		column->width = sizeof(tb_int128);
-	column->is_varlena = is_sent_as_stored(type);
-	/* Texts inside arrays would be in the server's encoding. */
-	if (OidIsValid(element) &&
-		(!is_sent_in_binary(element, parquet) ||
-		 (is_text(element) && GetDatabaseEncoding() != PG_UTF8)))
-		element = type = InvalidOid;
-	else if (!OidIsValid(element) && !is_sent_in_binary(type, parquet))
-		type = InvalidOid;
-	/* Texts are sent as they are, in UTF-8, which send functions do not promise. */
-	if (OidIsValid(type) && !OidIsValid(element) && is_text(type))
-		type = InvalidOid;
-	column->type = type;
-	column->modifier = OidIsValid(type) ? modifier : -1;
-	column->element = element;
-	if (OidIsValid(type))
-		getTypeBinaryOutputInfo(att->atttypid, &function, &is_varlena);
-	else
-		getTypeOutputInfo(att->atttypid, &function, &is_varlena);
-	fmgr_info(function, &column->function);
-	if (column->width > 0)
-		column->valid = palloc(most_rows);
-	else
-		column->lengths = palloc(sizeof(int32) * most_rows);
-	initStringInfo(&column->values);
-	if (column->width > 0)
-		enlargeStringInfo(&column->values, column->width * most_rows);
-}
-
-static void
-add_null(WrittenColumn *column)
-{
-	column->nnulls++;
-	if (column->width == 0)
-		column->lengths[column->nrows++] = -1;
-	else
-	{
-		memset(column->values.data + column->values.len, 0, column->width);
-		column->valid[column->nrows++] = 0;
-		column->values.len += column->width;
-	}
-}
-
-static void
-store_decimal(char *place, Numeric numeric, int scale)
-{
-	tb_int128 value = 0;
-
-	if (!tb_numeric_to_int128(numeric, scale, &value))
-		value = (tb_int128) (numeric_is_nan(numeric) ? TB_WRITER_NAN :
-													   TB_WRITER_NO_DECIMAL) *
-			((tb_int128) 1 << 64);
-	memcpy(place, &value, sizeof(value));
-}
-
-/* There is room for all rows of a block. */
-static inline Size
-add_fixed(WrittenColumn *column, Datum value)
-{
-	char *place = column->values.data + column->values.len;
-
-	column->valid[column->nrows++] = 1;
-	column->values.len += column->width;
-	if (column->is_decimal)
-		store_decimal(place, DatumGetNumeric(value), column->scale);
-	else if (column->width == UUID_LEN)
-		memcpy(place, DatumGetUUIDP(value)->data, UUID_LEN);
-	else
-		store_att_byval(place, value, column->width);
-	return column->width;
-}
-
-static Size
-add_bytes(WrittenColumn *column, const char *bytes, Size length)
-{
-	StringInfo values = &column->values;
-
-	if (values->len + length >= (Size) values->maxlen)
-		enlargeStringInfo(values, length);
-	memcpy(values->data + values->len, bytes, length);
-	values->len += length;
-	column->lengths[column->nrows++] = length;
-	return length + sizeof(int32);
-}
-
-static Size
-add_varying(WrittenColumn *column, Datum value)
-{
-	if (column->is_varlena)
-	{
-		struct varlena *packed = PG_DETOAST_DATUM_PACKED(value);
-
-		return add_bytes(column, VARDATA_ANY(packed), VARSIZE_ANY_EXHDR(packed));
-	}
-	if (OidIsValid(column->type))
-	{
-		bytea *sent = SendFunctionCall(&column->function, value);
-
-		return add_bytes(column, VARDATA(sent), VARSIZE(sent) - VARHDRSZ);
-	}
-	else
-	{
-		char *text = OutputFunctionCall(&column->function, value);
-		char *utf8 = pg_server_to_any(text, strlen(text), PG_UTF8);
-
-		return add_bytes(column, utf8, strlen(utf8));
-	}
-}
-
-static inline Size
-add_value(WrittenColumn *column, Datum value, bool isnull)
-{
-	if (unlikely(isnull))
-	{
-		add_null(column);
-		return column->width + sizeof(int32);
-	}
-	return column->width > 0 ? add_fixed(column, value) : add_varying(column, value);
-}
-
-/* Adds a row's values, by attnum - 1. May leave memory in the current context. Returns
- * the bytes that it added. */
-static Size
-add_row_values(WrittenColumn *columns, int ncolumns, const Datum *values, const bool *nulls)
-{
-	Size bytes = 0;
-
-	for (int i = 0; i < ncolumns; i++)
-		bytes += add_value(&columns[i], values[columns[i].attribute],
-						   nulls[columns[i].attribute]);
-	return bytes;
-}
-
-/* Which values there are; those that are not become 0. */
-static void
-add_validity(WrittenColumn *column, const uint8 *valid, uint32 nrows, Size width)
-{
-	uint8 *to = column->valid + column->nrows;
-	char  *values = column->values.data + column->values.len;
-
-	if (valid == NULL)
-	{
-		memset(to, 1, nrows);
-		return;
-	}
-	for (uint32 i = 0; i < nrows; i++)
-	{
-		to[i] = valid[i] != 0;
-		if (to[i])
-			continue;
-		memset(values + i * width, 0, width);
-		column->nnulls++;
-	}
-}
-
-/* Values that lie in the batch as the file's column has them. */
-static Size
-add_stored(WrittenColumn *column, const char *values, const uint8 *valid, uint32 nrows)
-{
-	Size bytes = (Size) nrows * column->width;
-
-	memcpy(column->values.data + column->values.len, values, bytes);
-	add_validity(column, valid, nrows, column->width);
-	column->values.len += bytes;
-	column->nrows += nrows;
-	return bytes;
-}
-
-/* Numerics of 64 bits as 128. */
-static Size
-add_widened(WrittenColumn *column, const char *values, const uint8 *valid, uint32 nrows)
-{
-	char *to = column->values.data + column->values.len;
-
-	for (uint32 i = 0; i < nrows; i++)
-	{
-		int64	  narrow;
-		tb_int128 wide;
-
-		memcpy(&narrow, values + (Size) i * sizeof(narrow), sizeof(narrow));
-		wide = narrow;
-		memcpy(to + (Size) i * sizeof(wide), &wide, sizeof(wide));
-	}
-	add_validity(column, valid, nrows, sizeof(tb_int128));
-	column->values.len += nrows * sizeof(tb_int128);
-	column->nrows += nrows;
-	return nrows * sizeof(tb_int128);
-}
-
-static Size
-add_texts(WrittenColumn *column, const TbTextView *views, const uint8 *valid, uint32 nrows,
-		  const char *bytes)
-{
-	Size added = 0;
-
-	for (uint32 i = 0; i < nrows; i++)
-	{
-		if (valid != NULL && valid[i] == 0)
-		{
-			add_null(column);
-			added += sizeof(int32);
-		}
-		else
-			added += add_bytes(column, bytes + views[i].offset, views[i].length);
-	}
-	return added;
-}
-
-/* Adds the output's values in `nrows` rows of a batch, from row `first` on; there is
- * room for them. As above. */
-static Size
-add_batch_rows(WrittenColumn *column, const TbOutput *output, const TbResultBatch *batch,
-			   uint32 first, uint32 nrows)
-{
-	const char	*base = (const char *) batch;
-	const char	*values;
-	const uint8 *valid = NULL;
-	bool		 is_key = output->kind == TB_OUT_KEY && output->display == TB_NONE;
-	Size		 bytes = 0;
-
-	if (is_key || tb_final_is_column(output))
-	{
-		values = base + batch->columns[output->first].values +
-			(Size) first * tb_type_width(output->type);
-		if (batch->columns[output->first].valid != 0)
-			valid = (const uint8 *) base + batch->columns[output->first].valid + first;
-		/* Can whole columns be copied? */
-		if (tb_final_is_column(output) && !column->is_decimal &&
-			column->width == tb_type_width(output->type))
-			return add_stored(column, values, valid, nrows);
-		if (column->is_decimal && output->scale == column->scale)
-		{
-			if (output->type == TB_TYPE_NUM128)
-				return add_stored(column, values, valid, nrows);
-			if (output->type == TB_TYPE_NUM64)
-				return add_widened(column, values, valid, nrows);
-		}
-		if (tb_type_is_text(output->type) && output->padding == 0 && column->is_varlena)
-			return add_texts(column, (const TbTextView *) values, valid, nrows,
-							 base + batch->bytes_offset);
-	}
-	/* Otherwise value by value. */
-	for (uint32 row = first; row < first + nrows; row++)
-	{
-		bool  isnull;
-		Datum value = tb_final_value(output, batch, row, &isnull);
-
-		bytes += add_value(column, value, isnull);
-	}
-	return bytes;
-}
 
 /* Parts of a block begin at multiples of TB_WRITER_ALIGNMENT. */
 static void
@@ -437,7 +49,7 @@ append_part(StringInfo block, const void *bytes, Size length)
 
 /* Appends the column's part of a block; the column is empty afterwards. */
 static void
-move_column(StringInfo block, WrittenColumn *column)
+move_column(StringInfo block, TbRowColumn *column)
 {
 	TbWriterPart part = {.nulls = column->nnulls, .bytes = column->values.len};
 
@@ -447,8 +59,7 @@ move_column(StringInfo block, WrittenColumn *column)
 	else if (column->nnulls > 0)
 		append_part(block, column->valid, column->nrows);
 	append_part(block, column->values.data, column->values.len);
-	column->nrows = column->nnulls = 0;
-	resetStringInfo(&column->values);
+	tb_row_column_reset(column);
 }
 
 #define BLOCK_BYTES (256 * 1024)
@@ -466,7 +77,7 @@ struct TbFileWriter
 	MemoryContext  file;	  /* for the file that is made */
 	MemoryContext  row;		  /* values of one row as they are sent */
 	int			   ncolumns;
-	WrittenColumn *columns;
+	TbRowColumn	  *columns;
 	int			   nrows; /* of the block */
 	Size		   bytes;
 	StringInfoData block; /* as it is sent */
@@ -630,7 +241,7 @@ send_request(TbFileWriter *writer, const TbFileTarget *target, TupleDesc desc)
 	append_number(&request, writer->ncolumns);
 	for (int i = 0; i < writer->ncolumns; i++)
 	{
-		const WrittenColumn *column = &writer->columns[i];
+		const TbRowColumn *column = &writer->columns[i];
 
 		if (target->names != NULL)
 			append_name(&request, target->names[column->attribute]);
@@ -705,22 +316,24 @@ tb_file_writer_open(int folder)
 void
 tb_file_writer_begin(TbFileWriter *writer, const TbFileTarget *target, TupleDesc desc)
 {
+	TbRowTarget	  rows_are_for = target->is_addition ? TB_ROWS_ADDITION :
+		  target->parquet							 ? TB_ROWS_PARQUET_FILE :
+													   TB_ROWS_ARROW_FILE;
 	MemoryContext old;
 
 	/* Nothing remains of the last file. */
 	MemoryContextReset(writer->file);
 	old = MemoryContextSwitchTo(writer->file);
 	writer->ncolumns = 0;
-	writer->columns = palloc0(sizeof(WrittenColumn) * Max(desc->natts, 1));
+	writer->columns = palloc0(sizeof(TbRowColumn) * Max(desc->natts, 1));
 	/* Dropped columns are not written. */
 	for (int i = 0; i < desc->natts; i++)
 	{
-		WrittenColumn *column = &writer->columns[writer->ncolumns];
+		TbRowColumn *column = &writer->columns[writer->ncolumns];
 
 		if (TupleDescAttr(desc, i)->attisdropped)
 			continue;
-		init_column(column, TupleDescAttr(desc, i), target->parquet, !target->is_addition,
-					BLOCK_ROWS);
+		tb_row_column_init(column, TupleDescAttr(desc, i), rows_are_for, BLOCK_ROWS);
 		column->attribute = i;
 		writer->ncolumns++;
 	}
@@ -773,8 +386,8 @@ tb_file_writer_add(TbFileWriter *writer, TupleTableSlot *slot)
 	MemoryContext old = MemoryContextSwitchTo(writer->row);
 
 	slot_getallattrs(slot);
-	writer->bytes += add_row_values(writer->columns, writer->ncolumns, slot->tts_values,
-									slot->tts_isnull);
+	writer->bytes += tb_row_columns_add(writer->columns, writer->ncolumns, slot->tts_values,
+										slot->tts_isnull);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(writer->row);
 	if (++writer->nrows == BLOCK_ROWS || writer->bytes >= BLOCK_BYTES)
@@ -783,24 +396,26 @@ tb_file_writer_add(TbFileWriter *writer, TupleTableSlot *slot)
 
 void
 tb_file_writer_add_batch(TbFileWriter *writer, const List *outputs,
-						 const TbResultBatch *batch, uint32 first)
+						 const TbResultBatch *batch, uint32 first, uint32 nrows)
 {
 	MemoryContext old = MemoryContextSwitchTo(writer->row);
 
-	while (first < batch->nrows)
+	while (nrows > 0)
 	{
-		uint32 nrows = Min(batch->nrows - first, BLOCK_ROWS - writer->nrows);
+		uint32 now = Min(nrows, BLOCK_ROWS - writer->nrows);
 
 		for (int i = 0; i < writer->ncolumns; i++)
 		{
-			WrittenColumn *column = &writer->columns[i];
+			TbRowColumn *column = &writer->columns[i];
 
-			writer->bytes += add_batch_rows(column, list_nth(outputs, column->attribute),
-											batch, first, nrows);
+			writer->bytes += tb_row_column_add_batch(column,
+													 list_nth(outputs, column->attribute),
+													 batch, first, now);
 		}
 		MemoryContextReset(writer->row);
-		first += nrows;
-		writer->nrows += nrows;
+		first += now;
+		nrows -= now;
+		writer->nrows += now;
 		if (writer->nrows == BLOCK_ROWS || writer->bytes >= BLOCK_BYTES)
 			send_block(writer);
 	}

@@ -61,10 +61,11 @@ extern TbFileWriter *tb_file_writer_start(const TbFileTarget *target, TupleDesc 
  */
 extern void tb_file_writer_add(TbFileWriter *writer, TupleTableSlot *slot);
 
-/* As above, the rows of a batch from number `first` on; outputs: TbOutput *, by attnum - 1.
- */
+/* As above, `nrows` rows of a batch from number `first` on; outputs: TbOutput *, by attnum
+ * - 1. */
 extern void tb_file_writer_add_batch(TbFileWriter *writer, const List *outputs,
-									 const TbResultBatch *batch, uint32 first);
+									 const TbResultBatch *batch, uint32 first,
+									 uint32 nrows);
 
 /* The rows are complete: the file is in its place afterwards. Returns their number; raises
  * an error if it can not be. */

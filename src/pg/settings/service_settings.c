@@ -20,6 +20,8 @@ int	  tb_cache_size_host_mb = -1;
 bool  tb_cache_autoload = true;
 int	  tb_admission_wait_ms = 0;
 int	  tb_compile_wait_ms = 0;
+char *tb_export_socket_setting = NULL;
+int	  tb_export_lifetime_s = 0;
 
 void
 tb_service_settings_init(void)
@@ -68,6 +70,19 @@ tb_service_settings_init(void)
 							"not wait.",
 							&tb_admission_wait_ms, 1000, 0, INT_MAX, PGC_USERSET,
 							GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomStringVariable(
+		"pg_turbine.export_socket",
+		"Sets the path of the socket at which tokens of exports are "
+		"redeemed.",
+		"Empty means beside the server's own socket, none that nothing "
+		"is exported. Every user may connect to it.",
+		&tb_export_socket_setting, "", PGC_POSTMASTER, GUC_SUPERUSER_ONLY, NULL, NULL,
+		NULL);
+	DefineCustomIntVariable(
+		"pg_turbine.export_lifetime", "Sets how long a token of an export may be redeemed.",
+		"It ends with its session in any case. Tokens that are kept last "
+		"until they are released.",
+		&tb_export_lifetime_s, 600, 1, INT_MAX, PGC_USERSET, GUC_UNIT_S, NULL, NULL, NULL);
 	DefineCustomIntVariable("pg_turbine.compile_wait",
 							"How long a query may wait for its code to be compiled.",
 							"After that the host runs it instead of a GPU, or PostgreSQL's "

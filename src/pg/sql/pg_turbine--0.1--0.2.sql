@@ -38,12 +38,128 @@ CREATE FUNCTION turbine.gstore(
 	OUT bytes bigint, -- memory that the columns take on the host, as codes
 	OUT gpu_bytes bigint, -- of these, what GPUs have copies of
 	OUT waiting_blocks bigint, -- blocks of which nothing is cached yet; of others it may be from before a change
-	OUT waiting_bytes bigint) -- bytes that wait to be copied to a GPU, or for room on it
+	OUT waiting_bytes bigint, -- bytes that wait to be copied to a GPU, or for room on it
+	OUT exported_bytes bigint) -- memory of copies that other processes may open
 RETURNS SETOF record
 LANGUAGE C STRICT VOLATILE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'turbine_gstore';
 CREATE VIEW turbine.gstore AS SELECT * FROM turbine.gstore();
 GRANT SELECT ON turbine.gstore TO PUBLIC;
+
+-- A result: rows of a query in memory as columns, by its number. It belongs to the session and the role that made it, and
+-- is gone with the session, unless a token of it is kept.
+CREATE DOMAIN turbine.result AS uuid;
+
+-- Runs a query, one SELECT, with the caller's rights and keeps its rows as columns in a GPU's memory, or in host memory where
+-- there is none. They never pass the client. All results and exports together take at most half of the memory that queries
+-- may use (53200 beyond that). [More](exports.md).
+CREATE FUNCTION turbine.gpu_result(
+	query text, -- one SELECT, WITH … SELECT, VALUES or TABLE
+	device text DEFAULT NULL) -- gpu, gpu0, gpu1, ... or host; NULL: a GPU if there is one with room, else the host
+RETURNS turbine.result
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_gpu_result';
+
+-- The next rows of an open cursor as a result; NULL at its end. A training loop reads a table so, batch by batch.
+CREATE FUNCTION turbine.fetch_result(
+	cursor text, -- of DECLARE
+	rows bigint, -- at most; at least 1
+	device text DEFAULT NULL) -- as for gpu_result
+RETURNS turbine.result
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_fetch_result';
+
+-- The columns of a result.
+CREATE FUNCTION turbine.result_columns(
+	result turbine.result,
+	OUT name text,
+	OUT sql_type text,
+	OUT format text, -- of its values in memory: int32, float64, utf8, ...
+	OUT rows bigint,
+	OUT nulls bigint)
+RETURNS SETOF record
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_result_columns';
+
+-- A token: the right to open the columns of a result on this machine, with the Python package for instance. If the session
+-- came by a unix socket the token is good for its client's user of the operating system, for pg_turbine.export_lifetime, as
+-- often as wanted; else it is good for one import. It ends with the session, unless it is kept.
+CREATE FUNCTION turbine.export(
+	result turbine.result,
+	columns text[] DEFAULT NULL, -- NULL: all
+	keep boolean DEFAULT false) -- result and token outlive the session, until turbine.release()
+RETURNS bytea
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_export_result';
+
+-- A token for a copy of a table's rows as the statement's snapshot sees them, in the order of ctid, in the memory where the
+-- table is pinned. Needs SELECT on the columns. Refused if this transaction has changed the table (25001), and for tables
+-- whose row-level security filters the role (42501). The copy goes when its tokens have ended and nobody has it open.
+CREATE FUNCTION turbine.export(
+	relation regclass, -- table, view or foreign table
+	columns text[] DEFAULT NULL, -- NULL: all
+	keep boolean DEFAULT false) -- copy and token outlive the session, until turbine.release()
+RETURNS bytea
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_export_relation';
+
+-- The same of a table by its name, or of a result by its number, where it comes as a text.
+CREATE FUNCTION turbine.export(
+	name text,
+	columns text[] DEFAULT NULL,
+	keep boolean DEFAULT false)
+RETURNS bytea
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_export_named';
+
+-- A token of a table's export, under the name that applications of the earlier Gstore_Fdw call.
+CREATE FUNCTION gstore_export_ipchandle(
+	relation regclass)
+RETURNS bytea
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_export_ipchandle';
+
+-- Gives up a result and all its tokens; false if it is not there. Who has opened it keeps it until it is closed there.
+CREATE FUNCTION turbine.release(
+	result turbine.result)
+RETURNS boolean
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_release_result';
+
+-- Revokes a token; false if it is not valid any more.
+CREATE FUNCTION turbine.release(
+	token bytea)
+RETURNS boolean
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_release_token';
+
+-- Where tokens are redeemed, for programs that want to know whether they are on the server's machine.
+CREATE FUNCTION turbine.export_endpoint(
+	OUT host uuid, -- boot id of the server's kernel
+	OUT socket text) -- path of the export socket; NULL: nothing is exported
+RETURNS record
+LANGUAGE C STRICT STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_export_endpoint';
+
+-- Results and exported tables that are in memory now: those of roles that the user may act for, or all for members of
+-- `pg_read_all_stats`.
+CREATE FUNCTION turbine.exports(
+	OUT result turbine.result, -- NULL: exports of tables, and results of other roles
+	OUT owner regrole, -- role that made it
+	OUT pid integer, -- backend of its session
+	OUT relation regclass, -- of an export; NULL: a query's rows, or a table of another database
+	OUT device text, -- whose memory it takes: host, gpu0, ...
+	OUT rows bigint,
+	OUT bytes bigint,
+	OUT tokens integer, -- that are valid
+	OUT importers integer, -- connections that have it open
+	OUT kept boolean, -- outlives its session
+	OUT created timestamptz)
+RETURNS SETOF record
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_exports';
+CREATE VIEW turbine.exports AS SELECT * FROM turbine.exports();
+GRANT SELECT ON turbine.exports TO PUBLIC;
 
 -- What psql shows with \df+, \dv+, \dn+ and \des+: one COMMENT for every object.
 COMMENT ON SCHEMA turbine IS 'what pg_turbine tells and does: devices, counters, the column cache, files';
@@ -62,6 +178,19 @@ COMMENT ON FUNCTION turbine.pin(regclass, text[], text) IS 'keeps columns of a t
 COMMENT ON FUNCTION turbine.unpin(regclass) IS 'ends turbine.pin()';
 COMMENT ON FUNCTION turbine.gstore() IS 'pinned tables, and where their columns are';
 COMMENT ON VIEW turbine.gstore IS 'pinned tables, and where their columns are';
+COMMENT ON DOMAIN turbine.result IS 'rows of a query that stay in memory as columns';
+COMMENT ON FUNCTION turbine.gpu_result(text, text) IS 'keeps a query''s rows in device memory as columns';
+COMMENT ON FUNCTION turbine.fetch_result(text, bigint, text) IS 'keeps the next rows of a cursor in device memory; NULL at its end';
+COMMENT ON FUNCTION turbine.result_columns(turbine.result) IS 'columns of a result';
+COMMENT ON FUNCTION turbine.export(turbine.result, text[], boolean) IS 'token by which processes of this machine open a result';
+COMMENT ON FUNCTION turbine.export(regclass, text[], boolean) IS 'token by which processes of this machine open a copy of a table''s rows';
+COMMENT ON FUNCTION turbine.export(text, text[], boolean) IS 'token for a table by its name, or a result by its number';
+COMMENT ON FUNCTION gstore_export_ipchandle(regclass) IS 'token by which processes of this machine open a copy of a table''s rows';
+COMMENT ON FUNCTION turbine.release(turbine.result) IS 'gives up a result and its tokens';
+COMMENT ON FUNCTION turbine.release(bytea) IS 'revokes a token of an export';
+COMMENT ON FUNCTION turbine.export_endpoint() IS 'where tokens of exports are redeemed';
+COMMENT ON FUNCTION turbine.exports() IS 'results and exported tables that are in memory';
+COMMENT ON VIEW turbine.exports IS 'results and exported tables that are in memory';
 COMMENT ON FUNCTION turbine.functions() IS 'functions and operators that devices compute';
 COMMENT ON VIEW turbine.functions IS 'functions and operators that devices compute';
 COMMENT ON FUNCTION turbine.why_not(text) IS 'parts of a query that stay with PostgreSQL, and why';

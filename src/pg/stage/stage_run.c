@@ -661,11 +661,12 @@ tb_run_cursor_store(TbRunCursor *cursor, TupleTableSlot *slot)
 }
 
 const TbResultBatch *
-tb_run_cursor_take_batch(TbRunCursor *cursor, uint32 *first)
+tb_run_cursor_take_rows(TbRunCursor *cursor, uint64 most, uint32 *first, uint32 *nrows)
 {
 	Assert(cursor->batch != NULL && cursor->next_row < cursor->batch->nrows);
 	*first = cursor->next_row;
-	cursor->next_row = cursor->batch->nrows;
+	*nrows = (uint32) Min(most, (uint64) cursor->batch->nrows - cursor->next_row);
+	cursor->next_row += *nrows;
 	cursor->returned_row = true;
 	return cursor->batch;
 }

@@ -104,9 +104,11 @@ extern bool tb_run_cursor_advance(TbRunCursor *cursor);
  * context; the cursor is behind it then. */
 extern TupleTableSlot *tb_run_cursor_store(TbRunCursor *cursor, TupleTableSlot *slot);
 
-/* Hands out the rows that are left of the current batch, from number *first on, instead of
- * storing them; the cursor is behind them then. Valid until it advances. */
-extern const TbResultBatch *tb_run_cursor_take_batch(TbRunCursor *cursor, uint32 *first);
+/* Hands out rows that are left of the current batch, `most` at most: *nrows from number
+ * *first on, instead of storing them; the cursor is behind them then. Valid until it
+ * advances. */
+extern const TbResultBatch *tb_run_cursor_take_rows(TbRunCursor *cursor, uint64 most,
+													uint32 *first, uint32 *nrows);
 
 /* Ends the run, if one is under way, and goes on with the kept plan. */
 extern void tb_run_cursor_fall_back(TbRunCursor *cursor, const char *why);

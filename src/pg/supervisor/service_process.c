@@ -23,6 +23,7 @@
 #include "miscadmin.h"
 
 #include "pg/settings/service_settings.h"
+#include "pg/shmem/export_address.h"
 #include "pg/shmem/service_address.h"
 #include "pg/supervisor/service_process.h"
 #include "pg/supervisor/supervisor.h"
@@ -93,6 +94,11 @@ make_command(ServiceCommand *command)
 	{
 		command->argv[n++] = "--gpu-cache";
 		command->argv[n++] = command->gpu_cache;
+	}
+	if (tb_export_socket_path() != NULL)
+	{
+		command->argv[n++] = "--export-socket";
+		command->argv[n++] = unconstify(char *, tb_export_socket_path());
 	}
 	command->argv[n] = NULL;
 	Assert(n < (int) lengthof(command->argv));

@@ -2,9 +2,9 @@
  * gstore_view.c - turbine.gstore: this database's pinned tables, and where their columns
  * are.
  *
- * Pins come from the catalog, sizes from turbined's report (CACHE_REPORT). A row a table
- * with storage: partitions have their own. Called by SQL. While turbined is down nothing is
- * cached, and all waits.
+ * Pins come from the catalog, sizes from turbined's reports (CACHE_REPORT, EXPORT_LIST). A
+ * row a table with storage: partitions have their own. Called by SQL. While turbined is
+ * down nothing is cached, and all waits.
  */
 #include "postgres.h"
 
@@ -14,6 +14,7 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/array.h"
@@ -24,8 +25,9 @@
 #include "pg/bridge/cache_requests.h"
 #include "pg/cache/cache_policy.h"
 #include "pg/cache/pins.h"
+#include "pg/results/export_session.h"
 
-#define GSTORE_COLUMNS 9
+#define GSTORE_COLUMNS 10
 
 extern PGDLLEXPORT Datum turbine_gstore(PG_FUNCTION_ARGS);
 PG_FUNCTION_INFO_V1(turbine_gstore);
@@ -98,9 +100,22 @@ places(const PinnedSizes *sizes)
 	return names.len > 0 ? names.data : "host";
 }
 
+/* Of copies of the table that processes outside may have open. */
+static int64
+exported_bytes(Oid relid, const TbExportListed *exports)
+{
+	int64 bytes = 0;
+
+	for (uint64 i = 0; exports != NULL && i < exports->count; i++)
+		if (exports->copies[i].relation == relid &&
+			exports->copies[i].database == MyDatabaseId)
+			bytes += (int64) exports->copies[i].bytes;
+	return bytes;
+}
+
 static void
 put_table(ReturnSetInfo *rsinfo, Relation rel, const TbPin *pin,
-		  const TbCacheReported *report)
+		  const TbCacheReported *report, const TbExportListed *exports)
 {
 	Oid			relid = RelationGetRelid(rel);
 	bool		for_gpu = strcmp(tb_pin_device_setting(pin->device), "cpu") != 0;
@@ -121,13 +136,15 @@ put_table(ReturnSetInfo *rsinfo, Relation rel, const TbPin *pin,
 	values[i++] = Int64GetDatum((int64) sizes.gpu_bytes);
 	values[i++] = Int64GetDatum((int64) (nblocks - Min(sizes.blocks, nblocks)));
 	values[i++] = Int64GetDatum(for_gpu ? (int64) (sizes.bytes - sizes.gpu_bytes) : 0);
+	values[i++] = Int64GetDatum(exported_bytes(relid, exports));
 	Assert(i == GSTORE_COLUMNS);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
 /* Of a table that is being changed under a strong lock there is no row. */
 static void
-put_leaf(ReturnSetInfo *rsinfo, Oid relid, const TbCacheReported *report)
+put_leaf(ReturnSetInfo *rsinfo, Oid relid, const TbCacheReported *report,
+		 const TbExportListed *exports)
 {
 	Relation rel;
 	TbPin	 pin;
@@ -138,7 +155,7 @@ put_leaf(ReturnSetInfo *rsinfo, Oid relid, const TbCacheReported *report)
 	if (rel == NULL)
 		return;
 	if (RELKIND_HAS_STORAGE(rel->rd_rel->relkind) && tb_cache_pin_of(relid, &pin))
-		put_table(rsinfo, rel, &pin, report);
+		put_table(rsinfo, rel, &pin, report, exports);
 	relation_close(rel, AccessShareLock);
 }
 
@@ -148,6 +165,7 @@ turbine_gstore(PG_FUNCTION_ARGS)
 	ReturnSetInfo	*rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	List			*leaves = NIL;
 	TbCacheReported *report = NULL;
+	TbExportListed	*exports = NULL;
 	TbFailure		 why;
 	ListCell		*lc;
 
@@ -156,8 +174,11 @@ turbine_gstore(PG_FUNCTION_ARGS)
 		leaves = list_concat_unique_oid(leaves,
 										find_all_inheritors(lfirst_oid(lc), NoLock, NULL));
 	if (leaves != NIL)
+	{
 		report = tb_cache_report(&why);
+		exports = tb_export_list();
+	}
 	foreach(lc, leaves)
-		put_leaf(rsinfo, lfirst_oid(lc), report);
+		put_leaf(rsinfo, lfirst_oid(lc), report, exports);
 	return (Datum) 0;
 }

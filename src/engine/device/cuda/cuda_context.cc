@@ -18,6 +18,8 @@ GpuProperties read_properties(const Driver& driver, DeviceOrdinal ordinal, int d
   char name[128] = "";
   driver.check(driver.device_get_name(name, static_cast<int>(sizeof(name)) - 1, ordinal));
   properties.name = name;
+  properties.ordinal = ordinal;
+  driver.check(driver.device_get_uuid(static_cast<void*>(properties.uuid.data()), ordinal));
   int multiprocessors = 0;
   driver.check(driver.device_get_attribute(&properties.major, kComputeCapabilityMajor, ordinal));
   driver.check(driver.device_get_attribute(&properties.minor, kComputeCapabilityMinor, ordinal));

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -22,6 +23,8 @@ namespace turbine::cuda {
 /* Fixed properties of a GPU. */
 struct GpuProperties {
   std::string name;
+  DeviceOrdinal ordinal = 0;
+  std::array<uint8_t, 16> uuid{};
   int major = 0, minor = 0;
   uint32_t multiprocessors = 0;
   uint64_t memory_total = 0;

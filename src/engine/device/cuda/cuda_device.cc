@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <system_error>
 
+#include "engine/device/cuda/memory/cuda_exported_memory.h"
 #include "engine/device/cuda/query/cuda_query.h"
 #include "engine/device/query_fault.h"
 #include "engine/store/column_codes.h"
@@ -109,6 +110,16 @@ Device::ChunkShape CudaDevice::chunk_shape(uint64_t nblocks, bool) const {
   const uint64_t chunks = (nblocks + pages - 1) / pages;
   const uint64_t slots = std::clamp<uint64_t>(chunks, 2, kMostSlots);
   return {static_cast<uint32_t>(pages), static_cast<uint32_t>(slots)};
+}
+
+std::unique_ptr<ExportedMemory> CudaDevice::export_memory(uint64_t bytes) {
+  context_->enter(context_->driver());
+  return std::make_unique<CudaExportedMemory>(context_, bytes);
+}
+
+ExportPlace CudaDevice::export_place() const {
+  const GpuProperties& gpu = context_->properties();
+  return {gpu.uuid, gpu.ordinal, gpu.name};
 }
 
 /* Whoever drops something wants the memory: the driver, and so other programs, get it. */

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "turbine/wire.h"
@@ -33,6 +34,9 @@ class RelationFiles {
   bool add(uint32_t first_file, const std::vector<int>& fds);
 
   void close_all();
+
+  /* All descriptors, in the files' order; none is left. -1 where a file was not passed. */
+  std::vector<int> take_all() { return std::exchange(fds_, {}); }
 
   /* The descriptor of a file, -1 if it was not passed. */
   int fd(uint32_t file) const { return file < fds_.size() ? fds_[file] : -1; }

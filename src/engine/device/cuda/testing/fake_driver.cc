@@ -6,6 +6,10 @@
  */
 #include "engine/device/cuda/testing/fake_driver.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -133,6 +137,109 @@ struct FakeDriver::Calls {
     std::free(reinterpret_cast<void*>(pointer));
     return fake.entered();
   }
+  /* Memory for other processes is a memfd: what maps its descriptor sees the same bytes. */
+  static constexpr size_t kMemoryPage = size_t{2} << 20;
+  static Result device_get_uuid(void* uuid, DeviceOrdinal device) {
+    FAKE_ENTER();
+    std::memset(uuid, 0xf0 + device, 16);
+    return kSuccess;
+  }
+  static Result mem_granularity(size_t* bytes, const MemoryProperties*, int) {
+    FAKE_ENTER_CONTEXT();
+    *bytes = kMemoryPage;
+    return kSuccess;
+  }
+  static Result mem_create(MemoryHandle* handle, size_t bytes, const MemoryProperties* properties, uint64_t) {
+    FAKE_ENTER_CONTEXT();
+    if (bytes == 0 || bytes % kMemoryPage != 0 || properties->handle_types != kHandlePosixDescriptor)
+      return kInvalidValue;
+    if (bytes > fake.options_.memory - fake.device_bytes_) return kOutOfMemory;
+    const int file = memfd_create("fake GPU memory", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) return kOutOfMemory;
+    *handle = fake.next_handle_++;
+    fake.memory_[*handle] = {file, bytes};
+    fake.device_bytes_ += bytes;
+    fake.peak_device_bytes_ = std::max(fake.peak_device_bytes_, fake.device_bytes_);
+    return kSuccess;
+  }
+  static Result mem_release(MemoryHandle handle) {
+    FakeDriver& fake = *the_driver;
+    Lock lock(fake.mutex_);
+    auto found = fake.memory_.find(handle);
+    if (found == fake.memory_.end() || found->second.released) {
+      fake.add_misuse("mem_release of no memory");
+      return kInvalidValue;
+    }
+    found->second.released = true;
+    fake.drop_memory(handle);
+    return fake.entered();
+  }
+  static Result mem_export(void* shareable, MemoryHandle handle, int type, uint64_t) {
+    FAKE_ENTER_CONTEXT();
+    auto found = fake.memory_.find(handle);
+    if (found == fake.memory_.end() || type != kHandlePosixDescriptor) return kInvalidValue;
+    const int descriptor = fcntl(found->second.file, F_DUPFD_CLOEXEC, 0);
+    if (descriptor < 0) return kOutOfMemory;
+    std::memcpy(shareable, &descriptor, sizeof descriptor);
+    return kSuccess;
+  }
+  static Result mem_address_reserve(DevicePtr* pointer, size_t bytes, size_t, DevicePtr, uint64_t) {
+    FAKE_ENTER_CONTEXT();
+    void* const place = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (place == MAP_FAILED) return kOutOfMemory;
+    *pointer = reinterpret_cast<uint64_t>(place);
+    fake.reserved_[*pointer] = bytes;
+    return kSuccess;
+  }
+  static Result mem_address_free(DevicePtr pointer, size_t bytes) {
+    FakeDriver& fake = *the_driver;
+    Lock lock(fake.mutex_);
+    auto found = fake.reserved_.find(pointer);
+    if (found == fake.reserved_.end() || found->second != bytes || fake.mapped_memory_.count(pointer)) {
+      fake.add_misuse("mem_address_free of what is not reserved, or still mapped");
+      return kInvalidValue;
+    }
+    fake.reserved_.erase(found);
+    munmap(reinterpret_cast<void*>(pointer), bytes);
+    return fake.entered();
+  }
+  static Result mem_map(DevicePtr pointer, size_t bytes, size_t offset, MemoryHandle handle, uint64_t) {
+    FAKE_ENTER_CONTEXT();
+    auto found = fake.memory_.find(handle);
+    if (found == fake.memory_.end() || offset != 0 || bytes != found->second.bytes ||
+        !fake.inside(fake.reserved_, pointer, bytes))
+      return kInvalidValue;
+    void* const place = reinterpret_cast<void*>(pointer);
+    if (mmap(place, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, found->second.file, 0) == MAP_FAILED) return kOutOfMemory;
+    found->second.maps++;
+    fake.mapped_memory_[pointer] = handle;
+    return kSuccess;
+  }
+  static Result mem_set_access(DevicePtr pointer, size_t bytes, const MemoryAccess* access, size_t count) {
+    FAKE_ENTER_CONTEXT();
+    if (!fake.mapped_memory_.count(pointer) || count != 1 || access->flags != kAccessReadWrite) return kInvalidValue;
+    mprotect(reinterpret_cast<void*>(pointer), bytes, PROT_READ | PROT_WRITE);
+    fake.device_[pointer] = bytes;
+    return kSuccess;
+  }
+  static Result mem_unmap(DevicePtr pointer, size_t bytes) {
+    FakeDriver& fake = *the_driver;
+    Lock lock(fake.mutex_);
+    auto found = fake.mapped_memory_.find(pointer);
+    if (found == fake.mapped_memory_.end()) {
+      fake.add_misuse("mem_unmap of what is not mapped");
+      return kInvalidValue;
+    }
+    const MemoryHandle handle = found->second;
+    fake.mapped_memory_.erase(found);
+    fake.device_.erase(pointer);
+    mmap(reinterpret_cast<void*>(pointer), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE,
+         -1, 0);
+    fake.memory_[handle].maps--;
+    fake.drop_memory(handle);
+    return fake.entered();
+  }
+
   static Result mem_host_alloc(void** pointer, size_t bytes, unsigned) {
     FAKE_ENTER_CONTEXT();
     if (posix_memalign(pointer, 4096, bytes) != 0) return kOutOfMemory;
@@ -396,6 +503,15 @@ FakeDriver::~FakeDriver() {
   the_driver = nullptr;
 }
 
+/* Freed once it is released and mapped nowhere. */
+void FakeDriver::drop_memory(MemoryHandle handle) {
+  const Memory& memory = memory_.at(handle);
+  if (!memory.released || memory.maps > 0) return;
+  close(memory.file);
+  device_bytes_ -= memory.bytes;
+  memory_.erase(handle);
+}
+
 void FakeDriver::set_kernel(const std::string& name, Kernel kernel) {
   std::lock_guard lock(mutex_);
   kernels_[name] = std::move(kernel);
@@ -488,6 +604,8 @@ std::vector<std::string> FakeDriver::leaks() const {
   report("events", events_.size());
   report("modules", modules_.size());
   report("links", links_.size());
+  report("exported memory", memory_.size());
+  report("reserved addresses", reserved_.size());
   if (contexts_ != 0) leaks.push_back("retained contexts: " + std::to_string(contexts_));
   return leaks;
 }

@@ -107,6 +107,16 @@ class FakeDriver {
   std::map<Event, std::shared_ptr<EventState>> events_;
   std::map<Module, std::unique_ptr<ModuleState>> modules_;
   std::set<LinkState> links_;
+  struct Memory {  // of mem_create
+    int file = -1;
+    size_t bytes = 0;
+    bool released = false;
+    int maps = 0;
+  };
+  void drop_memory(MemoryHandle handle);
+  std::map<MemoryHandle, Memory> memory_;
+  std::map<uint64_t, uint64_t> reserved_;           // address, bytes
+  std::map<uint64_t, MemoryHandle> mapped_memory_;  // address: what is mapped there
   std::vector<std::string> misuse_;
   uint64_t next_handle_ = 0x1000;
   unsigned delay_seed_ = 1;

@@ -1,0 +1,254 @@
+/*
+ * exported_copy.cc - see exported_copy.h.
+ *
+ * Called by exports.cc on sessions' threads. Must never let an importer believe in more bytes than a file has: reading
+ * behind its end would kill the importer.
+ */
+#include "engine/exports/exported_copy.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "engine/wire/message_bytes.h"
+#include "engine/wire/protocol_error.h"
+
+namespace turbine {
+namespace {
+
+constexpr uint64_t kHostPage = 4096;
+constexpr uint64_t kDevicePage = uint64_t{2} << 20;
+constexpr uint64_t kDeviceAlignment = 256;  // of a region
+constexpr uint64_t kMostExportedRows = TB_EXPORT_MOST_BYTES / 16 - 1;
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE;
+
+uint64_t rounded(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+std::string take_text(std::span<const uint8_t>& from, uint64_t length) {
+  if (length > from.size()) throw ProtocolError("EXPORT_CREATE is too short");
+  std::string text(reinterpret_cast<const char*>(from.data()), length);
+  from = from.subspan(length);
+  return text;
+}
+
+void check_shape(const TbExportColumn& column, uint64_t rows) {
+  if (tb_export_width(column.format) == 0) throw ProtocolError("EXPORT_CREATE: bad format");
+  if (column.nulls > rows) throw ProtocolError("EXPORT_CREATE: more NULLs than rows");
+  if (column.bytes > TB_EXPORT_MOST_BYTES || (column.bytes > 0 && !tb_export_has_bytes(column.format)))
+    throw ProtocolError("EXPORT_CREATE: bad length of texts");
+}
+
+/* Regions' lengths, and their places in a memfd. */
+void place_in_file(ExportedColumn& column, uint32_t number, uint64_t rows) {
+  const uint64_t base = tb_export_base_of(number);
+  const uint64_t width = tb_export_width(column.shape.format);
+  const bool texts = tb_export_has_bytes(column.shape.format);
+  column.values = {base + TB_EXPORT_VALUES_AT, (rows + (texts ? 1 : 0)) * width};
+  column.validity = {base + TB_EXPORT_VALIDITY_AT, column.shape.nulls > 0 ? (rows + 7) / 8 : 0};
+  column.bytes = {base + TB_EXPORT_BYTES_AT, column.shape.bytes};
+  column.bits = {base + TB_EXPORT_BITS_AT, column.shape.format == TB_EXPORT_BOOL ? (rows + 7) / 8 : 0};
+  column.allocation = rounded(column.values.bytes, kHostPage);
+}
+
+constexpr ExportRegion ExportedColumn::* kRegions[] = {&ExportedColumn::values, &ExportedColumn::validity,
+                                                       &ExportedColumn::bytes, &ExportedColumn::bits};
+
+/* The same regions one behind the other; returns their end. */
+uint64_t place_on_device(const ExportedColumn& column, ExportRegion (&places)[4]) {
+  uint64_t end = 0;
+  for (size_t i = 0; i < 4; i++) {
+    places[i] = {end, (column.*kRegions[i]).bytes};
+    end += rounded(places[i].bytes, kDeviceAlignment);
+  }
+  return end;
+}
+
+/* A region of a memfd, mapped for reading. */
+class MappedRegion {
+ public:
+  MappedRegion(int file, const ExportRegion& region) : bytes_(region.bytes) {
+    if (bytes_ == 0) return;
+    place_ = mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, file, static_cast<off_t>(region.offset));
+    if (place_ == MAP_FAILED)
+      throw DeviceError(TB_FALLBACK_HOST_MEMORY, std::string("a column cannot be mapped: ") + strerror(errno));
+  }
+  ~MappedRegion() {
+    if (bytes_ > 0) munmap(place_, bytes_);
+  }
+  MappedRegion(const MappedRegion&) = delete;
+  const uint8_t* data() const { return static_cast<const uint8_t*>(place_); }
+
+ private:
+  const uint64_t bytes_;
+  void* place_ = nullptr;
+};
+
+void append_json(std::string& to, const std::string& text) {
+  to += '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      to += '\\';
+      to += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char escaped[8];
+      snprintf(escaped, sizeof escaped, "\\u%04x", c);
+      to += escaped;
+    } else {
+      to += c;
+    }
+  }
+  to += '"';
+}
+
+void append_member(std::string& to, const char* name, const std::string& text) {
+  to += std::string(",\"") + name + "\":";
+  append_json(to, text);
+}
+
+void append_member(std::string& to, const char* name, uint64_t number) {
+  to += std::string(",\"") + name + "\":" + std::to_string(number);
+}
+
+void append_region(std::string& to, const char* name, const ExportRegion& region) {
+  to += std::string(",\"") + name + "\":[" + std::to_string(region.offset) + "," + std::to_string(region.bytes) + "]";
+}
+
+std::string hex(std::span<const uint8_t> bytes) {
+  std::string text;
+  char digits[3];
+  for (const uint8_t byte : bytes) {
+    snprintf(digits, sizeof digits, "%02x", byte);
+    text += digits;
+  }
+  return text;
+}
+
+void append_column(std::string& to, const ExportedColumn& column, uint64_t number) {
+  const TbExportColumn& shape = column.shape;
+  to += "{\"fd\":" + std::to_string(number);
+  append_member(to, "name", column.name);
+  append_member(to, "sql_type", column.type);
+  append_member(to, "format", std::string(tb_export_format_name(shape.format)));
+  if (shape.format == TB_EXPORT_DECIMAL128) {
+    append_member(to, "precision", shape.precision);
+    append_member(to, "scale", shape.scale);
+  }
+  append_member(to, "nulls", shape.nulls);
+  append_member(to, "allocation_bytes", column.allocation);
+  append_region(to, "values", column.values);
+  if (shape.nulls > 0)
+    append_region(to, "validity", column.validity);
+  else
+    to += ",\"validity\":null";
+  if (tb_export_has_bytes(shape.format)) append_region(to, "bytes", column.bytes);
+  if (shape.format == TB_EXPORT_BOOL) append_region(to, "bits", column.bits);
+  to += '}';
+}
+
+}  // namespace
+
+ExportRequest parse_export(std::span<const uint8_t> payload) {
+  ExportRequest request;
+  const auto create = request.create = read_head<TbExportCreate>(payload, "EXPORT_CREATE");
+  if (create.ncolumns == 0 || create.ncolumns > TB_EXPORT_MOST_COLUMNS || create.rows > kMostExportedRows)
+    throw ProtocolError("EXPORT_CREATE: bad number of columns or rows");
+  for (uint32_t i = 0; i < create.ncolumns; i++) {
+    ExportedColumn& column = request.columns.emplace_back();
+    column.shape = read_head<TbExportColumn>(payload, "EXPORT_CREATE");
+    check_shape(column.shape, create.rows);
+    place_in_file(column, i, create.rows);
+  }
+  request.source = take_text(payload, create.source_length);
+  request.revision = take_text(payload, create.revision_length);
+  for (ExportedColumn& column : request.columns) {
+    column.name = take_text(payload, column.shape.name_length);
+    column.type = take_text(payload, column.shape.type_length);
+  }
+  if (!payload.empty()) throw ProtocolError("EXPORT_CREATE is too long");
+  return request;
+}
+
+void take_files(ExportRequest& request, std::vector<UniqueFd> files) {
+  const uint32_t ncolumns = request.create.ncolumns;
+  if (files.size() != tb_export_files(ncolumns)) throw ProtocolError("EXPORT_CREATE: a wrong number of files");
+  std::vector<std::shared_ptr<UniqueFd>> taken;
+  for (UniqueFd& file : files) {
+    struct stat found;
+    const int seals = fcntl(file.get(), F_GET_SEALS);
+    if (seals < 0 || (seals & kSeals) != kSeals) throw ProtocolError("EXPORT_CREATE: a file is not sealed");
+    if (fstat(file.get(), &found) != 0 || static_cast<uint64_t>(found.st_size) != tb_export_file_size(ncolumns))
+      throw ProtocolError("EXPORT_CREATE: a file of a wrong size");
+    taken.push_back(std::make_shared<UniqueFd>(std::move(file)));
+  }
+  for (uint32_t i = 0; i < ncolumns; i++) request.columns[i].file = taken[tb_export_file_of(i)];
+}
+
+uint64_t host_bytes(const ExportRequest& request) {
+  uint64_t bytes = 0;
+  for (const ExportedColumn& column : request.columns)
+    for (const auto region : kRegions) bytes += rounded((column.*region).bytes, kHostPage);
+  return bytes;
+}
+
+uint64_t device_bytes(const ExportRequest& request) {
+  uint64_t bytes = 0;
+  ExportRegion places[4];
+  for (const ExportedColumn& column : request.columns)
+    bytes += rounded(std::max<uint64_t>(place_on_device(column, places), 1), kDevicePage);
+  return bytes;
+}
+
+void move_to_device(std::vector<ExportedColumn>& columns, Device& device) {
+  std::vector<std::unique_ptr<ExportedMemory>> moved;
+  ExportRegion places[4];
+  for (const ExportedColumn& column : columns) {
+    const uint64_t bytes = place_on_device(column, places);
+    auto& memory = moved.emplace_back(device.export_memory(bytes));
+    if (!memory) throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device has no memory for other processes");
+    for (size_t i = 0; i < 4; i++) {
+      const MappedRegion region(column.file->get(), column.*kRegions[i]);
+      if (places[i].bytes > 0) memory->write(places[i].offset, region.data(), places[i].bytes);
+    }
+    memory->seal();
+  }
+  // All are there: the files can go.
+  for (size_t c = 0; c < columns.size(); c++) {
+    place_on_device(columns[c], places);
+    for (size_t i = 0; i < 4; i++) columns[c].*kRegions[i] = places[i];
+    columns[c].allocation = moved[c]->size();
+    columns[c].memory = std::move(moved[c]);
+    columns[c].file.reset();
+  }
+}
+
+std::string ExportedCopy::describe(std::span<const uint32_t> which) const {
+  std::string text = "{\"version\":" + std::to_string(TB_IMPORT_VERSION);
+  append_member(text, "rows", info.rows);
+  if (source.empty())
+    text += ",\"source\":null";
+  else
+    append_member(text, "source", source);
+  append_member(text, "revision", revision);
+  if (info.device == TB_DEVICE_HOST) {
+    text += ",\"device\":{\"kind\":\"host\"}";
+  } else {
+    text += ",\"device\":{\"kind\":\"cuda\"";
+    append_member(text, "ordinal", static_cast<uint64_t>(place.ordinal));
+    append_member(text, "uuid", hex(place.uuid));
+    append_member(text, "name", place.name);
+    text += '}';
+  }
+  text += ",\"columns\":[";
+  for (size_t i = 0; i < which.size(); i++) {
+    if (i > 0) text += ',';
+    append_column(text, columns[which[i]], i);
+  }
+  return text + "]}";
+}
+
+}  // namespace turbine

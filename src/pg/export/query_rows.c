@@ -1,0 +1,204 @@
+/*
+ * query_rows.c - see query_rows.h.
+ *
+ * Owns the receiver between the executor and a sink. Called by the functions that write
+ * files and by those that keep results in memory.
+ */
+#include "postgres.h"
+
+#include "executor/instrument.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "tcop/dest.h"
+#include "tcop/pquery.h"
+#include "utils/plancache.h"
+#include "utils/snapmgr.h"
+
+#include "pg/export/query_rows.h"
+#include "pg/nodes/join/gpu_join.h"
+
+typedef struct RowReceiver
+{
+	DestReceiver base;
+	TbRowSink	*sink;
+	bool		 has_begun;
+	bool		 is_continued; /* another fetch of the same rows */
+	QueryDesc	*query; /* whose plan's last node is asked for columns; NULL: not known */
+	uint64		 most;	/* rows that may be taken that way, */
+	uint64		 taken; /* and that have been */
+} RowReceiver;
+
+static void
+receiver_startup(DestReceiver *self, int operation, TupleDesc desc)
+{
+	RowReceiver *receiver = (RowReceiver *) self;
+
+	if (receiver->is_continued)
+		return;
+	if (receiver->has_begun)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the query must be a single statement")));
+	if (desc->natts == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the query returns no columns")));
+	receiver->has_begun = true;
+	receiver->sink->begin(receiver->sink, desc);
+}
+
+/* Further rows, if the plan's last node is one that returns its results' columns. */
+static void
+take_columns(RowReceiver *receiver, PlanState *state)
+{
+	List		*outputs;
+	TbRunCursor *cursor = tb_join_bare_cursor(state, &outputs);
+
+	if (cursor == NULL)
+		return;
+	/* EXPLAIN ANALYZE counts this node's rows. */
+	if (state->instrument != NULL)
+		InstrStartNode(state->instrument);
+	tb_run_cursor_enter(cursor);
+	while (receiver->taken < receiver->most && tb_run_cursor_advance(cursor))
+	{
+		uint32				 first;
+		uint32				 nrows;
+		const TbResultBatch *batch;
+
+		CHECK_FOR_INTERRUPTS();
+		batch = tb_run_cursor_take_rows(cursor, receiver->most - receiver->taken, &first,
+										&nrows);
+		receiver->sink->add_batch(receiver->sink, outputs, batch, first, nrows);
+		receiver->taken += nrows;
+	}
+	tb_run_cursor_leave(cursor);
+	if (state->instrument != NULL)
+		InstrStopNode(state->instrument, receiver->taken);
+	state->state->es_processed += receiver->taken;
+}
+
+static bool
+receiver_receive(TupleTableSlot *slot, DestReceiver *self)
+{
+	RowReceiver *receiver = (RowReceiver *) self;
+	QueryDesc	*query = receiver->query;
+
+	receiver->sink->add(receiver->sink, slot);
+	receiver->query = NULL;
+	if (query != NULL)
+		take_columns(receiver, query->planstate);
+	return true;
+}
+
+static void
+receiver_nothing(DestReceiver *self)
+{
+}
+
+static void
+init_receiver(RowReceiver *receiver, TbRowSink *sink)
+{
+	memset(receiver, 0, sizeof(*receiver));
+	receiver->base.receiveSlot = receiver_receive;
+	receiver->base.rStartup = receiver_startup;
+	receiver->base.rShutdown = receiver_nothing;
+	receiver->base.rDestroy = receiver_nothing;
+	receiver->base.mydest = DestNone;
+	receiver->sink = sink;
+	receiver->most = PG_UINT64_MAX;
+}
+
+/* Whether it is one query that changes nothing: what a portal runs step by step. */
+static bool
+only_selects(SPIPlanPtr plan)
+{
+	List		*sources = SPI_plan_get_plan_sources(plan);
+	List		*queries;
+	const Query *query;
+
+	if (list_length(sources) != 1)
+		return false;
+	queries = ((CachedPlanSource *) linitial(sources))->query_list;
+	if (list_length(queries) != 1)
+		return false;
+	query = linitial_node(Query, queries);
+	return query->commandType == CMD_SELECT && !query->hasModifyingCTE;
+}
+
+/* In a portal, whose plan the receiver can see. */
+static void
+run_select(SPIPlanPtr plan, bool own_snapshot, RowReceiver *receiver)
+{
+	Portal portal = SPI_cursor_open(NULL, plan, NULL, NULL, !own_snapshot);
+
+	receiver->query = portal->queryDesc;
+	/* Otherwise, workers would stay away: it might be run in parts. */
+	portal->run_once = true;
+	(void) PortalRunFetch(portal, FETCH_FORWARD, FETCH_ALL, &receiver->base);
+	receiver->query = NULL;
+	SPI_cursor_close(portal);
+}
+
+void
+tb_query_rows(const char *query, uint32 flags, TbRowSink *sink)
+{
+	RowReceiver		  receiver;
+	SPIExecuteOptions options = {.read_only = false,
+								 .must_return_tuples = true,
+								 .dest = &receiver.base};
+	int				  cursor_options = CURSOR_OPT_NO_SCROLL;
+	SPIPlanPtr		  plan;
+	int				  result;
+
+	init_receiver(&receiver, sink);
+	if ((flags & TB_ROWS_SERIAL) == 0)
+		cursor_options |= CURSOR_OPT_PARALLEL_OK;
+	SPI_connect();
+	plan = SPI_prepare_cursor(query, 0, NULL, cursor_options);
+	if (plan == NULL)
+		elog(ERROR, "the query could not be prepared: %s",
+			 SPI_result_code_string(SPI_result));
+	/* Can a portal run it stepwise? */
+	if (only_selects(plan))
+		run_select(plan, (flags & TB_ROWS_SNAPSHOT) == 0, &receiver);
+	else if ((flags & (TB_ROWS_SELECT | TB_ROWS_SNAPSHOT)) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("the query must be a single SELECT"),
+				 errdetail("Statements that change data, and several statements, are not "
+						   "taken."),
+				 errhint("Run them before, and select what they have left.")));
+	else
+	{
+		result = SPI_execute_plan_extended(plan, &options);
+		if (result < 0)
+			elog(ERROR, "the query could not be run: %s", SPI_result_code_string(result));
+	}
+	SPI_finish();
+}
+
+uint64
+tb_cursor_rows(Portal portal, uint64 most, TbRowSink *sink)
+{
+	RowReceiver receiver;
+	uint64		rows;
+
+	init_receiver(&receiver, sink);
+	SPI_connect();
+	/* One through the executor: it starts the plan. */
+	receiver.most = most - 1;
+	receiver.query = portal->strategy == PORTAL_ONE_SELECT && portal->holdStore == NULL ?
+		portal->queryDesc :
+		NULL;
+	rows = PortalRunFetch(portal, FETCH_FORWARD, 1, &receiver.base);
+	/* The others, if they do not come as columns. */
+	if (rows > 0 && rows < most)
+	{
+		receiver.is_continued = true;
+		receiver.query = NULL;
+		rows += PortalRunFetch(portal, FETCH_FORWARD, (long) (most - rows), &receiver.base);
+	}
+	SPI_finish();
+	return rows;
+}

@@ -1,0 +1,44 @@
+/*
+ * query_rows.h - a query's rows, one after the other or as columns of results.
+ *
+ * The query runs as any other of the session, under its snapshot, accelerated where it can
+ * be. Rows of a join, sort or filter on a device are taken as columns: the first one comes
+ * through the executor, which has then started the node, the others without becoming
+ * tuples.
+ */
+#ifndef TURBINE_PG_EXPORT_QUERY_ROWS_H
+#define TURBINE_PG_EXPORT_QUERY_ROWS_H
+
+#include "postgres.h"
+
+#include "executor/tuptable.h"
+#include "nodes/pg_list.h"
+#include "utils/portal.h"
+
+#include "turbine/wire.h"
+
+/* Who takes rows; embedded in what else it needs. */
+typedef struct TbRowSink TbRowSink;
+struct TbRowSink
+{
+	/* The rows' type, before the first row; in the executor's memory. */
+	void (*begin)(TbRowSink *sink, TupleDesc desc);
+	void (*add)(TbRowSink *sink, TupleTableSlot *slot);
+	/* `nrows` rows of the batch from number `first` on; outputs: TbOutput *, by attnum - 1.
+	 */
+	void (*add_batch)(TbRowSink *sink, const List *outputs, const TbResultBatch *batch,
+					  uint32 first, uint32 nrows);
+};
+
+#define TB_ROWS_SELECT 0x01u   /* only SELECT and the like, changing nothing */
+#define TB_ROWS_SNAPSHOT 0x02u /* under the active snapshot; SELECT alone */
+#define TB_ROWS_SERIAL 0x04u   /* no parallel workers: rows of a table come in its order */
+
+/* Runs one statement to its end. `begin` is called once, or never: then it returns no rows.
+ * Raises errors. */
+extern void tb_query_rows(const char *query, uint32 flags, TbRowSink *sink);
+
+/* The next rows of an open cursor, `most` at most. Returns how many there were. */
+extern uint64 tb_cursor_rows(Portal portal, uint64 most, TbRowSink *sink);
+
+#endif
