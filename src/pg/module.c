@@ -18,7 +18,7 @@
 #include "pg/settings/guc.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/join/gpu_join.h"
-#include "pg/nodes/scan/file_scan.h"
+#include "pg/nodes/scan/column_scan.h"
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/nodes/sort/gpu_sort.h"
 #include "pg/nodes/hooks/path_hooks.h"
@@ -47,7 +47,7 @@ _PG_init(void)
 	tb_supervisor_init();
 	MarkGUCPrefixReserved("pg_turbine");
 	tb_scan_init();
-	tb_file_scan_init();
+	tb_column_scan_init();
 	tb_join_init();
 	tb_preagg_init();
 	tb_sort_init();

@@ -16,6 +16,7 @@
 
 #include "pg/export/query_rows.h"
 #include "pg/nodes/join/gpu_join.h"
+#include "pg/planner/planning.h"
 
 typedef struct RowReceiver
 {
@@ -126,11 +127,31 @@ only_selects(SPIPlanPtr plan)
 	return query->commandType == CMD_SELECT && !query->hasModifyingCTE;
 }
 
+/* The plan is made where the portal is opened; its rows are taken as columns. */
+static Portal
+open_portal(const char *name, SPIPlanPtr plan, uint32 flags)
+{
+	TbPlanning planning = {.wants_columns = (flags & TB_ROWS_SERIAL) == 0};
+	Portal volatile portal = NULL;
+
+	tb_planning_push(&planning);
+	PG_TRY();
+	{
+		portal = SPI_cursor_open(name, plan, NULL, NULL, (flags & TB_ROWS_SNAPSHOT) != 0);
+	}
+	PG_FINALLY();
+	{
+		tb_planning_pop(&planning);
+	}
+	PG_END_TRY();
+	return portal;
+}
+
 /* In a portal, whose plan the receiver can see. */
 static void
-run_select(SPIPlanPtr plan, bool own_snapshot, RowReceiver *receiver)
+run_select(SPIPlanPtr plan, uint32 flags, RowReceiver *receiver)
 {
-	Portal portal = SPI_cursor_open(NULL, plan, NULL, NULL, !own_snapshot);
+	Portal portal = open_portal(NULL, plan, flags);
 
 	receiver->query = portal->queryDesc;
 	/* Otherwise, workers would stay away: it might be run in parts. */
@@ -161,7 +182,7 @@ tb_query_rows(const char *query, uint32 flags, TbRowSink *sink)
 			 SPI_result_code_string(SPI_result));
 	/* Can a portal run it stepwise? */
 	if (only_selects(plan))
-		run_select(plan, (flags & TB_ROWS_SNAPSHOT) == 0, &receiver);
+		run_select(plan, flags, &receiver);
 	else if ((flags & (TB_ROWS_SELECT | TB_ROWS_SNAPSHOT)) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

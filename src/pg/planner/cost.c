@@ -20,6 +20,7 @@
 #include "pg/settings/guc.h"
 #include "pg/settings/service_settings.h"
 #include "pg/planner/cost.h"
+#include "pg/planner/planning.h"
 #include "pg/shmem/cache_advice.h"
 #include "pg/shmem/device_list.h"
 
@@ -96,6 +97,9 @@
 /* A row that comes back to the backend: copied out of its page, and formed as
  * a tuple there. PostgreSQL's scan does this in place. */
 #define RETURNED_ROW_US 0.25
+
+/* One that is taken in columns: copied, with some thousands of others. */
+#define COLUMNS_ROW_US 0.02
 
 /* A group: made in the table, written as columns, copied, finished. */
 #define RETURNED_GROUP_US 0.4
@@ -488,7 +492,7 @@ tb_cost_least_us(const TbLeastWork *work, bool later)
 	int			 threads = count > 0 ? Max((int) devices[TB_DEVICE_HOST].units, 1) : 1;
 	double		 us = STARTUP_US + STAGE_US * Max(work->tables - 1, 0) +
 		work->tables * PLANNED_TABLE_US * WORTH_PLANNINGS +
-		work->returned * RETURNED_ROW_US;
+		work->returned * tb_cost_returned_row() * US_PER_UNIT;
 
 	if (later)
 		return us;
@@ -661,7 +665,7 @@ tb_cost_engine_us(const TbWork *work, uint32 device)
 Cost
 tb_cost_returned_row(void)
 {
-	return RETURNED_ROW_US / US_PER_UNIT;
+	return (tb_planning()->wants_columns ? COLUMNS_ROW_US : RETURNED_ROW_US) / US_PER_UNIT;
 }
 
 Cost

@@ -27,7 +27,10 @@ tb_planning_push(TbPlanning *planning)
 	planning->outer = current;
 	/* Another command within an EXPLAIN is none. */
 	if (planning->runs)
+	{
 		planning->plain_explain = current->plain_explain;
+		planning->wants_columns = current->wants_columns && !current->runs;
+	}
 	if (planning->record == NULL)
 		planning->record = current->record;
 	current = planning;

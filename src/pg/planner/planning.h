@@ -44,6 +44,9 @@ typedef struct TbPlanning
 
 	bool	  runs;			 /* a run of the planner; else what is around one */
 	bool	  may_run_backward;
+	bool	  wants_columns; /* the plan's rows are taken as columns, where its last node
+							  * returns such: so that is worth more. Of what is around a run,
+							  * and of the run itself, not of those within */
 	bool	  plain_explain; /* EXPLAIN without ANALYZE; the runs within inherit it */
 	TbRecord *record;		 /* NULL: nobody asks for reasons; inherited */
 

@@ -19,6 +19,7 @@ static const struct
 } nodes[] = {
 	{TB_GPU_SCAN_NAME, TB_NODE_SCAN, true},
 	{TB_GPU_FILE_SCAN_NAME, TB_NODE_FILE_SCAN, true},
+	{TB_GPU_COLUMN_SCAN_NAME, TB_NODE_FILE_SCAN, true},
 	{TB_GPU_JOIN_NAME, TB_NODE_JOIN, true},
 	{TB_GPU_PREAGG_NAME, TB_NODE_PREAGG, false},
 	{TB_GPU_SORT_NAME, TB_NODE_SORT, false},

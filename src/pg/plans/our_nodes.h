@@ -12,6 +12,7 @@
 /* Names of the nodes, in EXPLAIN and as methods of plans. */
 #define TB_GPU_SCAN_NAME "GpuScan"
 #define TB_GPU_FILE_SCAN_NAME "GpuFileScan"
+#define TB_GPU_COLUMN_SCAN_NAME "GpuColumnScan"
 #define TB_GPU_JOIN_NAME "GpuJoin"
 #define TB_GPU_PREAGG_NAME "GpuPreAgg"
 #define TB_GPU_SORT_NAME "GpuSort"

@@ -18,7 +18,7 @@
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/rewrite/rewritten_plan.h"
-#include "pg/nodes/scan/file_scan.h"
+#include "pg/nodes/scan/column_scan.h"
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/nodes/sort/gpu_sort.h"
 #include "pg/nodes/hooks/path_hooks.h"
@@ -38,7 +38,7 @@ add_rel_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	if (tb_planning_enabled())
 	{
 		tb_scan_add_path(root, rel, rte);
-		tb_file_scan_add_path(root, rel, rte);
+		tb_column_scan_add_path(root, rel, rte);
 	}
 }
 

@@ -35,6 +35,28 @@ may_cursor_run_backward(int options)
 	return (options & CURSOR_OPT_FAST_PLAN) != 0 && (options & CURSOR_OPT_NO_SCROLL) == 0;
 }
 
+/* Whether rows are nothing but columns of tables, in some order: only then nodes of ours
+ * can hand them out as they have them. */
+static bool
+returns_columns_of_tables(const Query *parse)
+{
+	ListCell *lc;
+
+	if (parse->commandType != CMD_SELECT || parse->hasAggs || parse->hasWindowFuncs ||
+		parse->hasTargetSRFs || parse->groupClause != NIL || parse->groupingSets != NIL ||
+		parse->distinctClause != NIL || parse->setOperations != NULL ||
+		parse->rowMarks != NIL)
+		return false;
+	foreach(lc, parse->targetList)
+	{
+		const TargetEntry *entry = lfirst(lc);
+
+		if (!entry->resjunk && !IsA(entry->expr, Var))
+			return false;
+	}
+	return true;
+}
+
 /* One run of the planner; how long its plan takes, to *time, if that is not NULL. */
 static PlannedStmt *
 plan_once(Query *parse, const char *query_string, int cursor_options, ParamListInfo params,
@@ -46,6 +68,7 @@ plan_once(Query *parse, const char *query_string, int cursor_options, ParamListI
 	PlannedStmt *volatile result = NULL;
 
 	tb_planning_push(&planning);
+	planning.wants_columns = planning.wants_columns && returns_columns_of_tables(parse);
 	PG_TRY();
 	{
 		if (previous_planner)

@@ -63,7 +63,8 @@ tb_join_cost(List *stages, Path *path)
 		tb_cost_disabled(stages) + path->pathtarget->cost.startup;
 	path->total_cost = path->startup_cost +
 		path->rows *
-			(cpu_tuple_cost + tb_cost_returned_row() + path->pathtarget->cost.per_tuple);
+			((tb_planning()->wants_columns ? 0 : cpu_tuple_cost) + tb_cost_returned_row() +
+			 path->pathtarget->cost.per_tuple);
 }
 
 static CustomPath *

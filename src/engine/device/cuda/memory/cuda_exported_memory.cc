@@ -54,9 +54,7 @@ void CudaExportedMemory::create(const MemoryProperties& properties) {
   }
   driver_.check(call);
   created_ = true;
-  int descriptor = -1;
-  driver_.check(driver_.mem_export(static_cast<void*>(&descriptor), handle_, kHandlePosixDescriptor, uint64_t{0}));
-  descriptor_ = UniqueFd(descriptor);
+  driver_.check(driver_.mem_export(static_cast<void*>(&descriptor_), handle_, kHandlePosixDescriptor, uint64_t{0}));
 }
 
 void CudaExportedMemory::map(const MemoryProperties& properties) {
