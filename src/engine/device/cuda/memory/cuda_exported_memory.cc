@@ -56,7 +56,7 @@ void CudaExportedMemory::create(const MemoryProperties& properties) {
   created_ = true;
   int descriptor = -1;
   driver_.check(driver_.mem_export(static_cast<void*>(&descriptor), handle_, kHandlePosixDescriptor, uint64_t{0}));
-  descriptor_ = UniqueFd(descriptor);
+  descriptor_ = descriptor;
 }
 
 void CudaExportedMemory::map(const MemoryProperties& properties) {
