@@ -150,6 +150,9 @@ SUITES = {
     "pins": Suite(
         PYTHON + ["test/pins.py"],
         "pinned tables stay in memory, over restarts, dumps and replicas"),
+    "gstore": Suite(
+        PYTHON + ["test/gstore.py"],
+        "statements about foreign tables of gstore_fdw make and change pinned tables, and harm no others"),
     "exports": Suite(
         PYTHON + ["test/exports.py"],
         "other processes open results and tables as PostgreSQL returns them, and only those who may"),

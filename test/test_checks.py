@@ -411,6 +411,24 @@ CREATE FUNCTION turbine.act(
 RETURNS bigint
 LANGUAGE C
 AS 'MODULE_PATHNAME', 'act';
+
+-- What it is.
+CREATE TYPE kind;
+CREATE FUNCTION turbine.kind_in(cstring) RETURNS kind
+LANGUAGE C
+AS 'MODULE_PATHNAME', 'kind_in';
+CREATE TYPE kind (INPUT = turbine.kind_in);
+CREATE FUNCTION turbine.kind_of(oid) RETURNS kind
+LANGUAGE C
+AS 'MODULE_PATHNAME', 'kind_of';
+CREATE CAST (oid AS kind) WITH FUNCTION turbine.kind_of(oid);
+
+-- Many.
+CREATE FUNCTION kinds(
+    a text[]) -- their names
+RETURNS kind[]
+LANGUAGE C
+AS 'MODULE_PATHNAME', 'kinds';
 """
 
 
@@ -419,12 +437,14 @@ class SqlPage(TreeCase):
         text = document_sql.page(document_sql.read_script(SCRIPT))
         for expected in ("## Views\n", "### turbine.things (view)\n\nWhat there is.\nMore of it.\n", "| `one` | the first |",
                          "| `a` | `int` | a number |", "| `b` | `text[]` | texts (all) |",
-                         "`turbine.act(a regclass, b text DEFAULT 'x') → bigint`", "| `b` | how |"):
+                         "`turbine.act(a regclass, b text DEFAULT 'x') → bigint`", "| `b` | how |", "### kind (type)\n\nWhat it is.\n",
+                         "`kinds(a text[]) → kind[]`"):
             self.assertIn(expected, text)
         self.assertNotIn("About this file", text)
 
     def test_what_is_refused(self):
         for text in (SCRIPT.replace("-- Does it.\n", ""), SCRIPT + "CREATE TYPE turbine.t;\n",
+                     SCRIPT.replace("-- What it is.\n", ""), SCRIPT.replace("-- Many.\n", ""), SCRIPT.replace("CREATE CAST", "-- CAST"),
                      SCRIPT.replace("a regclass,", "a,"), SCRIPT.replace("--   one: the first\n", "--   one: 1\n-- More.\n")):
             self.assertRaises(document_sql.ScriptError, document_sql.read_script, text)
 

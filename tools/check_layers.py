@@ -92,6 +92,7 @@ PARTS = {
     "pg.convert": ("src/pg/convert", ABOVE),
     "pg.plans": ("src/pg/plans", ABOVE),
     "pg.cache": ("src/pg/cache", ABOVE),
+    "pg.gstore": ("src/pg/gstore", ABOVE),
     "pg.conversation": ("src/pg/conversation", ABOVE),
     "pg.files": ("src/pg/files", ABOVE),
     "pg.source": ("src/pg/source", ABOVE),

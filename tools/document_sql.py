@@ -2,11 +2,11 @@
 """document_sql.py - writes docs/sql-reference.md from the extension's newest script, or checks that it is up to date.
 
 Owns: how the comments of src/pg/sql/pg_turbine--*.sql become a page. A heading
-"-- == ... ==" begins a section. The comment above a function or wrapper says
+"-- == ... ==" begins a section. The comment above a function, wrapper or type says
 what it does; its lines "--   word: text" become a table, and a comment beside an
 argument or column says what that is. A view shows the columns of the function
-of the same name. An object without a comment is an error, except if a wrapper
-refers to it. So is a table of the counters of turbine.stat_queries that has
+of the same name. An object without a comment is an error, except if a wrapper,
+a type or a cast refers to it. So is a table of the counters of turbine.stat_queries that has
 other names than the sources.
 Called by: tools/check_tree.py (--check), a person (--write). With --check the
 last line is `N passed, N failed`, counted in objects.
@@ -27,7 +27,8 @@ FALLBACKS = ("src/pg/shmem/query_counters.c", r'\[TB_FALLBACK_\w+\] = "(\w+)"', 
 HEADER = """# SQL reference
 
 This page is generated from `src/pg/sql/` by `tools/document_sql.py`: do not edit it. `CREATE EXTENSION pg_turbine` creates
-these objects, the functions and views in the schema `turbine`. The settings have [a page of their own](settings.md), and so
+these objects, the functions and views in the schema `turbine`. What is shown without a schema is in the one that
+`CREATE EXTENSION` names, `public` by default. The settings have [a page of their own](settings.md), and so
 have [the programs that export tables](pg2arrow.md).
 """
 
@@ -38,7 +39,7 @@ class ScriptError(Exception):
 
 @dataclass
 class Object:
-    kind: str  # "function", "view" or "wrapper"
+    kind: str  # "function", "view", "wrapper" or "type"
     name: str
     text: str
     words: list  # (word, meaning)
@@ -67,7 +68,7 @@ def read_comment(lines):
     return "\n".join(prose), words
 
 
-_ARGUMENT = re.compile(r"(OUT )?(\w+) ([\w\[\]]+)(?: DEFAULT ('[^']*'|\w+))?")
+_ARGUMENT = re.compile(r"(OUT )?(\w+) ([\w.\[\]]+)(?: DEFAULT ('[^']*'|\w+))?")
 
 
 def read_arguments(lines):
@@ -84,7 +85,7 @@ def read_arguments(lines):
 
 
 def read_function(statement, comment):
-    name = re.match(r"CREATE FUNCTION turbine\.(\w+)\(", statement[0]).group(1)
+    name = re.match(r"CREATE FUNCTION ((?:turbine\.)?\w+)\(", statement[0]).group(1)
     if statement[0].rstrip().endswith("("):
         end = next(i for i, line in enumerate(statement) if re.match(r"[^-]*\)(?:\s*--.*)?$", line.rstrip()) and
                    not re.search(r"\w\(.*\)\s*$", line.partition("--")[0]))
@@ -94,7 +95,7 @@ def read_function(statement, comment):
     else:
         raise ScriptError(f"the arguments of {name} do not stand on lines of their own")
     text, words = read_comment(comment)
-    result = re.search(r"RETURNS (SETOF record|\w+)", "\n".join(statement)).group(1)
+    result = re.search(r"RETURNS (SETOF record|[\w.\[\]]+)", "\n".join(statement)).group(1)
     return Object("function", name, text, words, arguments, columns, result)
 
 
@@ -120,6 +121,10 @@ def read_script(text):
     """The sections with their objects, in order."""
     sections, bare = [], {}
     for comment, statement in statements(text):
+        # Functions that a wrapper, a type or a cast needs are no subject of their own.
+        if statement and statement[0].startswith(("CREATE FOREIGN", "CREATE TYPE", "CREATE CAST")):
+            for function in re.findall(r"turbine\.(\w+)", "\n".join(statement)):
+                bare.pop(function, None)
         if not statement:
             sections.append(Section(comment[0], []))
             continue
@@ -131,16 +136,19 @@ def read_script(text):
             elif comment:
                 sections[-1].objects.append(read_function(statement, comment))
             else:
-                bare[re.search(r"turbine\.(\w+)", first).group(1)] = first
+                bare[re.match(r"CREATE FUNCTION (?:turbine\.)?(\w+)", first).group(1)] = first
         elif first.startswith("CREATE VIEW"):
-            name = re.search(r"turbine\.(\w+)", first).group(1)
+            name = re.search(r"turbine\.\w+", first).group(0)
             next(o for s in sections for o in s.objects if o.name == name).kind = "view"
         elif first.startswith("CREATE FOREIGN DATA WRAPPER"):
             wrapper = sections[-1].objects[-1]
             wrapper.name = first.split()[-1].rstrip(";")
-            for function in re.findall(r"turbine\.(\w+)", "\n".join(statement)):
-                bare.pop(function, None)
-        elif not first.startswith(("CREATE SCHEMA", "CREATE SERVER", "GRANT", "COMMENT ON")):
+        elif first.startswith(("CREATE TYPE", "CREATE DOMAIN")):
+            if comment:  # above the shell, before the functions that it needs
+                sections[-1].objects.append(Object("type", first.split()[2].rstrip(";"), *read_comment(comment)))
+            elif all(item.name != first.split()[2].rstrip(";") for item in sections[-1].objects):
+                raise ScriptError(f"no comment above {first}")
+        elif not first.startswith(("CREATE SCHEMA", "CREATE SERVER", "CREATE CAST", "GRANT", "COMMENT ON")):
             raise ScriptError(f"a statement that is not understood: {first}")
     if bare:
         raise ScriptError(f"no comment above {', '.join(sorted(bare))}")
@@ -157,9 +165,11 @@ def object_lines(item):
         arguments = ", ".join(f"{name} {kind}" + (f" DEFAULT {default}" if default else "")
                               for name, kind, default, _ in item.arguments)
         result = "SETOF record" if item.columns else item.result
-        lines = [f"### turbine.{item.name}", "", f"`turbine.{item.name}({arguments}) → {result}`", ""]
+        lines = [f"### {item.name}", "", f"`{item.name}({arguments}) → {result}`", ""]
     elif item.kind == "view":
-        lines = [f"### turbine.{item.name} (view)", ""]
+        lines = [f"### {item.name} (view)", ""]
+    elif item.kind == "type":
+        lines = [f"### {item.name} (type)", ""]
     else:
         lines = [f"### {item.name} (foreign-data wrapper and server)", ""]
     lines += [item.text, ""]
@@ -189,7 +199,7 @@ def check_counters(root, sections):
     for path, pattern, prefix in (COUNTERS, FALLBACKS):
         known += [prefix + name for name in re.findall(pattern, (root / path).read_text(encoding="utf-8"))
                   if prefix + name != "fallback_none"]
-    told = [word for s in sections for o in s.objects if o.name == "stat_queries" for word, _ in o.words]
+    told = [word for s in sections for o in s.objects if o.name == "turbine.stat_queries" for word, _ in o.words]
     if known != told:
         raise ScriptError(f"counters in the sources or in the comment only, or in another order: {known} {told}")
 

@@ -15,6 +15,7 @@
 #include "turbine/types.h"
 
 #include "pg/cache/cache_policy.h"
+#include "pg/gstore/foreign_syntax.h"
 #include "pg/settings/guc.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/join/gpu_join.h"
@@ -39,11 +40,14 @@ _PG_init(void)
 	if (!process_shared_preload_libraries_in_progress)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("pg_turbine must be loaded via shared_preload_libraries")));
+				 errmsg("pg_turbine must be loaded via shared_preload_libraries"),
+				 errhint("Add pg_turbine to shared_preload_libraries, and restart the "
+						 "server.")));
 
 	tb_guc_init();
 	tb_trace_file_init();
 	tb_cache_policy_init();
+	tb_foreign_syntax_init();
 	tb_supervisor_init();
 	MarkGUCPrefixReserved("pg_turbine");
 	tb_scan_init();

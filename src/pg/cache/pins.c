@@ -101,6 +101,15 @@ device_of_argument(const char *name)
 	return device;
 }
 
+void
+tb_pin_note_absent_gpu(Oid relid, int device)
+{
+	if (device >= 0 && tb_service_is_up() && !gpu_is_there(device))
+		ereport(NOTICE,
+				(errmsg("table \"%s\" is kept in host memory", get_rel_name(relid)),
+				 errdetail("There is no usable GPU %d.", device)));
+}
+
 /* The memory that the table takes then. Where nothing can be loaded now, a keeper does. */
 static uint64
 load(Oid relid, const Bitmapset *columns, int device)
@@ -115,10 +124,7 @@ load(Oid relid, const Bitmapset *columns, int device)
 				 errdetail("The pg_turbine service is not running.")));
 		return 0;
 	}
-	if (device >= 0 && strcmp(setting, "cpu") == 0)
-		ereport(NOTICE,
-				(errmsg("table \"%s\" is kept in host memory", get_rel_name(relid)),
-				 errdetail("There is no usable GPU %d.", device)));
+	tb_pin_note_absent_gpu(relid, device);
 	/* Children that inherit in the old way are not pinned with it. */
 	tables = get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ?
 		find_all_inheritors(relid, AccessShareLock, NULL) :

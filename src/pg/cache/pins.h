@@ -16,6 +16,9 @@ extern const char *tb_pin_device_setting(int device);
  * pinned, and for who may not. */
 extern void tb_pin_table(Oid relid, const Bitmapset *columns, int device);
 
+/* Says so if the GPU is not there that a table was pinned to. */
+extern void tb_pin_note_absent_gpu(Oid relid, int device);
+
 /* Takes the labels away; false: it was not pinned. */
 extern bool tb_unpin_table(Oid relid);
 

@@ -46,6 +46,65 @@ AS 'MODULE_PATHNAME', 'turbine_gstore';
 CREATE VIEW turbine.gstore AS SELECT * FROM turbine.gstore();
 GRANT SELECT ON turbine.gstore TO PUBLIC;
 
+-- The words of foreign tables for pinned tables, with a server of the same name. `CREATE FOREIGN TABLE ... SERVER gstore_fdw`
+-- makes an ordinary table and pins all its columns. So the table can have keys, indexes, checks and statistics, and psql and
+-- pg_dump show a table. `ALTER`, `DROP`, `COMMENT ON` and `SECURITY LABEL ON FOREIGN TABLE` take every pinned table. Other servers
+-- of this wrapper do the same. CREATE needs USAGE on the server. Servers and columns have no options.
+-- [Its page](gstore_fdw.md) has the statements and the errors.
+--   pinning: table option: the number of a GPU, or `host`; without it any GPU, else the host
+CREATE FUNCTION turbine.gstore_fdw_handler() RETURNS fdw_handler
+LANGUAGE C STRICT
+AS 'MODULE_PATHNAME', 'turbine_gstore_fdw_handler';
+CREATE FUNCTION turbine.gstore_fdw_validator(options text[], catalog oid) RETURNS void
+LANGUAGE C STRICT
+AS 'MODULE_PATHNAME', 'turbine_gstore_fdw_validator';
+CREATE FOREIGN DATA WRAPPER gstore_fdw
+HANDLER turbine.gstore_fdw_handler VALIDATOR turbine.gstore_fdw_validator;
+CREATE SERVER gstore_fdw FOREIGN DATA WRAPPER gstore_fdw;
+
+-- A `regclass` that names a pinned table. Every other relation is refused, by its name, by its number, and as a `regclass`. A
+-- function with an argument of this type takes a name or a `regclass`. A value stays when its table is unpinned or dropped.
+CREATE TYPE reggstore;
+CREATE FUNCTION turbine.reggstore_in(cstring) RETURNS reggstore
+LANGUAGE C STRICT STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_reggstore_in';
+CREATE FUNCTION turbine.reggstore_out(reggstore) RETURNS cstring
+LANGUAGE C STRICT STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_reggstore_out';
+CREATE FUNCTION turbine.reggstore_recv(internal) RETURNS reggstore
+LANGUAGE C STRICT STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_reggstore_recv';
+CREATE FUNCTION turbine.reggstore_send(reggstore) RETURNS bytea
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_reggstore_send';
+CREATE TYPE reggstore (
+	INPUT = turbine.reggstore_in, OUTPUT = turbine.reggstore_out,
+	RECEIVE = turbine.reggstore_recv, SEND = turbine.reggstore_send,
+	LIKE = regclass, CATEGORY = 'N');
+CREATE FUNCTION turbine.reggstore_of(oid) RETURNS reggstore
+LANGUAGE C STRICT STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_reggstore_of';
+CREATE CAST (reggstore AS oid) WITHOUT FUNCTION AS IMPLICIT;
+CREATE CAST (reggstore AS regclass) WITHOUT FUNCTION AS IMPLICIT;
+CREATE CAST (oid AS reggstore) WITH FUNCTION turbine.reggstore_of(oid) AS ASSIGNMENT;
+CREATE CAST (regclass AS reggstore) WITH FUNCTION turbine.reggstore_of(oid) AS IMPLICIT;
+
+-- The number of a column, as pg_attribute has it.
+CREATE FUNCTION attnum_of(
+	relation regclass, -- any relation
+	name text) -- of a column, or of a system column, whose number is below 0
+RETURNS smallint
+LANGUAGE C STRICT STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_attnum_of';
+
+-- The numbers of several columns, in the order of their names.
+CREATE FUNCTION attnums_of(
+	relation regclass, -- any relation
+	names text[]) -- of columns
+RETURNS smallint[]
+LANGUAGE C STRICT STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_attnums_of';
+
 -- A result: rows of a query in memory as columns, by its number. It belongs to the session and the role that made it, and
 -- is gone with the session, unless a token of it is kept.
 CREATE DOMAIN turbine.result AS uuid;
@@ -178,6 +237,22 @@ COMMENT ON FUNCTION turbine.pin(regclass, text[], text) IS 'keeps columns of a t
 COMMENT ON FUNCTION turbine.unpin(regclass) IS 'ends turbine.pin()';
 COMMENT ON FUNCTION turbine.gstore() IS 'pinned tables, and where their columns are';
 COMMENT ON VIEW turbine.gstore IS 'pinned tables, and where their columns are';
+COMMENT ON FUNCTION turbine.gstore_fdw_handler() IS 'handler of the foreign data wrapper gstore_fdw';
+COMMENT ON FUNCTION turbine.gstore_fdw_validator(text[], oid) IS 'checks options of the foreign data wrapper gstore_fdw';
+COMMENT ON FOREIGN DATA WRAPPER gstore_fdw IS 'pinned tables: CREATE FOREIGN TABLE makes an ordinary table';
+COMMENT ON SERVER gstore_fdw IS 'pinned tables of this server';
+COMMENT ON TYPE reggstore IS 'pinned table';
+COMMENT ON FUNCTION turbine.reggstore_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION turbine.reggstore_out(reggstore) IS 'I/O';
+COMMENT ON FUNCTION turbine.reggstore_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION turbine.reggstore_send(reggstore) IS 'I/O';
+COMMENT ON FUNCTION turbine.reggstore_of(oid) IS 'checks that a table is pinned';
+COMMENT ON CAST (reggstore AS oid) IS 'number of the table';
+COMMENT ON CAST (reggstore AS regclass) IS 'the same table';
+COMMENT ON CAST (oid AS reggstore) IS 'an error if the table is not pinned';
+COMMENT ON CAST (regclass AS reggstore) IS 'an error if the table is not pinned';
+COMMENT ON FUNCTION attnum_of(regclass, text) IS 'number of a column';
+COMMENT ON FUNCTION attnums_of(regclass, text[]) IS 'numbers of columns';
 COMMENT ON DOMAIN turbine.result IS 'rows of a query that stay in memory as columns';
 COMMENT ON FUNCTION turbine.gpu_result(text, text) IS 'keeps a query''s rows in device memory as columns';
 COMMENT ON FUNCTION turbine.fetch_result(text, bigint, text) IS 'keeps the next rows of a cursor in device memory; NULL at its end';
