@@ -123,6 +123,9 @@ rival_in(PlannerInfo *root, const RelOptInfo *rel, const List *paths)
 	return rival;
 }
 
+/* A tuple whose values go into columns. */
+#define TAKEN_APART_US 0.05
+
 /* What PostgreSQL would take for the relation, as far as its paths are there. */
 static Rival
 rival_of(PlannerInfo *root, const RelOptInfo *rel)
@@ -133,8 +136,15 @@ rival_of(PlannerInfo *root, const RelOptInfo *rel)
 	if (rel->reloptkind == RELOPT_JOINREL)
 		gathered = gathered_rival(rival_in(root, rel, rel->partial_pathlist),
 								  returns_joined_rows(root) ? rel->rows : 0);
-	return gathered.us >= 0 && (rival.us < 0 || gathered.cost < rival.cost) ? gathered :
-																			  rival;
+	if (gathered.us >= 0 && (rival.us < 0 || gathered.cost < rival.cost))
+		rival = gathered;
+	/* Its tuples would be taken apart again. */
+	if (rival.us >= 0 && tb_planning()->wants_columns)
+	{
+		rival.us += rel->rows * TAKEN_APART_US;
+		rival.cost += rel->rows * TAKEN_APART_US / TB_US_PER_UNIT;
+	}
+	return rival;
 }
 
 static bool
