@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from .batching import Batches, batches
 from .columns import Column, Columns
 from .errors import (CopyWarning, DeviceError, ImportRefused, NoTensor, NotReachable, ProtocolError, ServerBusy, TokenError,
                      TurbineError)
 from .importing import ipc_import
+from .opening import open
 from .tensors import DeviceTensor
+from .writing import write
 
 __version__ = "0.2"
 
-__all__ = ["Column", "Columns", "CopyWarning", "DeviceError", "DeviceTensor", "ImportRefused", "NoTensor", "NotReachable",
-           "ProtocolError", "ServerBusy", "TokenError", "TurbineError", "ipc_import"]
+__all__ = ["Batches", "Column", "Columns", "CopyWarning", "DeviceError", "DeviceTensor", "ImportRefused", "NoTensor",
+           "NotReachable", "ProtocolError", "ServerBusy", "TokenError", "TurbineError", "batches", "ipc_import", "open", "write"]

@@ -54,8 +54,8 @@ def host_array(column: Column) -> Any:
     pa = arrow()
     buffers = [None if buffer is None else pa.py_buffer(b"") if buffer.bytes == 0 else
                pa.foreign_buffer(buffer.address, buffer.bytes, base=buffer.owner) for buffer in buffers_of(column)]
-    if column.format.is_variable and buffers[1].size == 0:
-        buffers[1] = pa.py_buffer(bytes(8))     # no rows: the one offset is still there
+    if column.format.is_variable and len(column) == 0:
+        buffers[1] = pa.py_buffer(bytes(8))     # the one offset of no rows is always there
     if column.null_count == 0:
         buffers[0] = None
     try:
