@@ -10,31 +10,26 @@ Called by: make test-python-package, test/run_all.py.
 
 import contextlib
 import ctypes
-import datetime
-import decimal
 import gc
 import os
 import struct
 import subprocess
 import sys
-import threading
 import time
 import unittest
 import uuid
-import warnings
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(REPOSITORY / "python"), str(REPOSITORY / "tools"), str(Path(__file__).resolve().parent)]
 
 import numpy as np  # noqa: E402
-import pandas as pd  # noqa: E402
 import polars as pl  # noqa: E402
 import pyarrow as pa  # noqa: E402
 
-import cluster  # noqa: E402
 import export_server  # noqa: E402
 import pg_turbine  # noqa: E402
+import python_statements  # noqa: E402
 from export_server import GPU, SAMPLES, Damage, ExportServer, FakeCuda, host_column  # noqa: E402
 from pg_turbine import cuda_driver, exchange, importing, sessions  # noqa: E402
 
@@ -669,7 +664,7 @@ def main():
     return 1 if failed else 0
 
 
-CASES = [Formats, Matrix, Lifetime, Refusals, Gpu, Names]
+CASES = [Formats, Matrix, Lifetime, Refusals, Gpu, Names, python_statements.Statements, python_statements.Whole]
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -96,7 +96,8 @@ def _read(source: Any) -> Incoming:
         raise TypeError(f"{type(source).__name__} is in GPU memory: bring it to the host first")
     if isinstance(source, np.ma.MaskedArray):
         return Incoming(np.asarray(source.data), np.ma.getmaskarray(source))
-    if isinstance(source, (list, tuple)) and any(value is None for value in source):
+    # numpy's own type for bytes forgets zeros at their ends.
+    if isinstance(source, (list, tuple)) and any(value is None or isinstance(value, bytes) for value in source):
         values = np.empty(len(source), object)
         values[:] = source
         return Incoming(values, None)
