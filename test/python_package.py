@@ -15,6 +15,7 @@ import os
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 import uuid
@@ -274,7 +275,8 @@ class Matrix(Case):
 
     def test_refused(self):
         for columns, words in (({"a": ("utf8", ["x"])}, "text"), ({"a": ("int32", [None])}, "1 NULLs"),
-                               ({"a": ("int32", [1]), "b": ("int64", [1])}, "one type"), ({"a": ("date32", [SAMPLES["date32"][0]])}, "date")):
+                               ({"a": ("int32", [1]), "b": ("int64", [1])}, "one type"),
+                               ({"a": ("date32", [SAMPLES["date32"][0]])}, "date")):
             with self.assertRaisesRegex(pg_turbine.NoTensor, words):
                 pg_turbine.ipc_import(self.server.host(**columns))
         with self.assertRaisesRegex(KeyError, "no column 'x'"):
@@ -634,6 +636,15 @@ class Gpu(Case):
         self.balanced()
 
 
+class Types(unittest.TestCase):
+    def test_mypy(self):
+        """The annotations of the package, which its users' checkers read, hold."""
+        with tempfile.TemporaryDirectory() as cache:
+            done = subprocess.run([sys.executable, "-m", "mypy", "--cache-dir", cache], cwd=REPOSITORY / "python", capture_output=True,
+                                  text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
 class Names(unittest.TestCase):
     def test_query_or_table(self):
         from pg_turbine.opening import is_query
@@ -664,7 +675,7 @@ def main():
     return 1 if failed else 0
 
 
-CASES = [Formats, Matrix, Lifetime, Refusals, Gpu, Names, python_statements.Statements, python_statements.Whole]
+CASES = [Formats, Matrix, Lifetime, Refusals, Gpu, Types, Names, python_statements.Statements, python_statements.Whole]
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -9,11 +9,15 @@ import contextlib
 import datetime
 import decimal
 import gc
+import os
+import subprocess
+import sys
 import threading
 import time
 import unittest
 import uuid
 import warnings
+from pathlib import Path
 
 import adbc_driver_postgresql.dbapi
 import cluster
@@ -28,6 +32,7 @@ import pyarrow as pa
 from export_server import SAMPLES, ExportServer, host_column
 from pg_turbine import batching, sessions
 
+EXAMPLE = Path(__file__).resolve().parent.parent / "python" / "examples" / "trip_prices.py"
 FUNCTIONS = """
 CREATE SCHEMA turbine;
 CREATE DOMAIN turbine.result AS uuid;
@@ -166,7 +171,7 @@ class Statements(unittest.TestCase):
             for name, connection in connections.items():
                 with self.subTest(name):
                     found = self.copied(connection, EVERYTHING + ";").to_arrow().to_pylist()[0]
-                    values = dict(zip(("b i2 i4 i8 o f4 f8 d ti ts tz n u s by").split(), expected, strict=True))
+                    values = dict(zip(found, expected, strict=True))
                     values["u"] = values["u"].bytes
                     if name == "adbc":      # it has a numeric as text
                         values["n"] = str(values["n"])
@@ -222,7 +227,8 @@ class Statements(unittest.TestCase):
         moments = np.array(["2024-02-29T01:02:03.000004", "NaT"], "M8[us]")
         made = {"a b": np.array([1, 2], np.int32), "f": np.array([1.5, np.nan]), "g": np.array([1.5, 2.5], "f4"), "m": moments,
                 "day": moments.astype("M8[D]"), "s": ["one", None], "y": np.array([True, False]), "w": np.array([1, 2], "u8"),
-                "by": [b"\0", b""], "u": [uuid.UUID(int=5), None], "n": [decimal.Decimal("1.50"), None], "o": np.ma.array([7, 8], mask=[0, 1])}
+                "by": [b"\0", b""], "u": [uuid.UUID(int=5), None], "n": [decimal.Decimal("1.50"), None],
+                "o": np.ma.array([7, 8], mask=[0, 1])}
         with self.connections() as connections:
             for name, connection in connections.items():
                 with self.subTest(name):
@@ -254,9 +260,9 @@ class Statements(unittest.TestCase):
             with self.subTest(type(source)):
                 self.admin.execute("TRUNCATE f")
                 pg_turbine.write(self.admin, "f", source, nan_as_null=True)
-                self.assertEqual(self.admin.execute("SELECT a, b, c AT TIME ZONE 'UTC', d, e::text, j, p, ignored FROM f ORDER BY p").fetchall(),
-                                 [(1, "x", datetime.datetime(2024, 1, 1), 1.5, "sad", {"k": 1}, 1, 42),
-                                  (None, None, None, None, "happy", None, 2, 42)])
+                found = self.admin.execute("SELECT a, b, c AT TIME ZONE 'UTC', d, e::text, j, p, ignored FROM f ORDER BY p").fetchall()
+                self.assertEqual(found, [(1, "x", datetime.datetime(2024, 1, 1), 1.5, "sad", {"k": 1}, 1, 42),
+                                         (None, None, None, None, "happy", None, 2, 42)])
 
     def test_many_rows(self):
         rows = 200_000
@@ -386,7 +392,7 @@ class Statements(unittest.TestCase):
                 with self.assertWarns(pg_turbine.CopyWarning):
                     found = list(pg_turbine.batches(connect, query, 100, shuffle_seed=seed))
                 self.assertEqual(sorted(batch.rows for batch in found), [50, 100, 100])
-                rows = [(x, s) for batch in found for x, s in zip(batch["x"].values.tolist(), batch["s"].to_arrow().to_pylist(), strict=True)]
+                rows = [(row["x"], row["s"]) for batch in found for row in batch.to_arrow().to_pylist()]
                 self.assertEqual(rows if seed is None else sorted(rows), [(i, str(i)) for i in range(250)])
                 self.assertEqual(rows == sorted(rows), seed is None)
         self.assertEqual(list(pg_turbine.batches(self.dsn, "SELECT 1 WHERE false", 100)), [])
@@ -397,6 +403,20 @@ class Statements(unittest.TestCase):
         with self.assertWarns(pg_turbine.CopyWarning):
             found = list(pg_turbine.batches(self.dsn, "SELECT id FROM t ORDER BY 1", 2))
         self.assertEqual([batch["id"].values.tolist() for batch in found], [[1, 2], [3]])
+
+    def test_example(self):
+        self.here(uuid.uuid4())
+        self.admin.execute("DROP TABLE IF EXISTS trips, predicted_prices")
+        self.admin.execute("CREATE TABLE trips AS SELECT i AS id, (i % 50)::float8 AS distance, nullif(i % 70, 69)::float8 AS minutes, "
+                           "2.5 * (i % 50) + 0.5 * (i % 70) + 3::float8 AS price FROM generate_series(1, 25000) i")
+        done = subprocess.run([sys.executable, str(EXAMPLE), self.dsn], capture_output=True, text=True, check=False,
+                              env={**os.environ, "PYTHONPATH": str(EXAMPLE.parent.parent)})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("3 batches; price = 2.50 * km + 0.50 * minutes + 3.00", done.stdout)
+        self.assertIn("25000 predictions written", done.stdout)
+        found = self.admin.execute("SELECT max(abs(p.price - t.price)) FROM predicted_prices p JOIN trips t USING (id) "
+                                   "WHERE minutes IS NOT NULL").fetchone()
+        self.assertLess(found[0], 0.01)
 
     def test_pieces(self):
         self.assertEqual(sessions.literal("a'b\\"), "E'a''b\\\\'")
@@ -423,10 +443,10 @@ class Whole(unittest.TestCase):
         cls.cluster.__enter__()
         cls.dsn = f"host={cls.cluster.directory} port={cls.cluster.port} user=postgres dbname=postgres"
         with psycopg.connect(cls.dsn) as connection:
-            if connection.execute("SELECT 1 FROM pg_proc WHERE pronamespace = 'turbine'::regnamespace AND proname = 'export'").fetchone() is None:
+            if connection.execute("SELECT to_regproc('turbine.gpu_result')").fetchone()[0] is None:
                 raise unittest.SkipTest("the extension has no turbine.export() yet")
-            connection.execute("CREATE TABLE t AS SELECT i AS id, i::float8 / 4 AS x, nullif(i % 10, 3) AS k, i::text AS name, i % 2 = 0 AS even "
-                               "FROM generate_series(1, 100000) i")
+            connection.execute("CREATE TABLE t AS SELECT i AS id, i::float8 / 4 AS x, nullif(i % 10, 3) AS k, i::text AS name, "
+                               "i % 2 = 0 AS even FROM generate_series(1, 100000) i")
 
     def setUp(self):
         warnings.simplefilter("error", pg_turbine.CopyWarning)
@@ -436,11 +456,13 @@ class Whole(unittest.TestCase):
         with psycopg.connect(self.dsn) as connection, pg_turbine.open(connection, "SELECT * FROM t", device="host") as columns:
             self.assertEqual(columns.rows, 100000)
             self.assertFalse(columns.is_copy)
-            expected = connection.execute("SELECT sum(id), sum(x), sum(k), count(k), min(name), count(*) FILTER (WHERE even) FROM t").fetchone()
+            expected = connection.execute("SELECT sum(id), sum(x), sum(k), count(k), min(name), count(*) FILTER (WHERE even) "
+                                          "FROM t").fetchone()
             table = columns.to_arrow()
             table.validate(full=True)
             self.assertEqual((int(columns["id"].values.sum()), float(np.asarray(columns["x"]).sum()), int(columns["k"].values.sum()),
-                              columns.rows - columns["k"].null_count, min(table["name"].to_pylist()), int(columns["even"].values.sum())), expected)
+                              columns.rows - columns["k"].null_count, min(table["name"].to_pylist()),
+                              int(columns["even"].values.sum())), expected)
 
     def test_copy_has_the_same_rows(self):
         with psycopg.connect(self.dsn) as connection, pg_turbine.open(connection, "SELECT * FROM t", device="host") as columns:
