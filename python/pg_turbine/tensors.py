@@ -41,7 +41,10 @@ def make_capsule(array: np.ndarray, max_version: Any, copy: bool | None) -> Any:
     if not _NUMPY_HAS_VERSIONS:
         if copy:
             array = array.copy()
-        return array.__dlpack__()
+        try:
+            return array.__dlpack__()
+        except TypeError as error:      # before 1.25: booleans
+            raise BufferError(f"numpy {np.__version__} makes no DLPack of {array.dtype}; a newer one does") from error
     return array.__dlpack__(max_version=max_version, copy=copy)
 
 
