@@ -144,7 +144,9 @@ class Statements(unittest.TestCase):
         self.offer("SELECT 1", self.server.host(x=("int32", [1])), "host")
         self.assertEqual(len(pg_turbine.open(self.admin, "SELECT 1", device="host")), 1)
         self.offer("t", self.server.host(x=("int32", [1, 2])))
+        self.admin.execute("TRUNCATE turbine.log")
         self.assertEqual(pg_turbine.open(self.admin, "public.t").rows, 2)
+        self.assertEqual(self.log(), ["table", "release token"])
         self.offer("TABLE t", self.server.host(x=("int32", [1, 2, 3])), "gpu")
         self.assertEqual(pg_turbine.open(self.admin, "t", "gpu").rows, 3)
 
@@ -190,16 +192,18 @@ class Statements(unittest.TestCase):
     def test_socket_out_of_reach(self):
         self.offer("SELECT * FROM t", self.server.token(bytes(32), path="/nonexistent"))
         self.assertEqual(self.copied(self.admin, "SELECT * FROM t").rows, 3)
-        self.assertEqual(self.log(), ["result", "export", "release token", "release"])
+        self.assertEqual(self.log(), ["result", "export", "release"])
 
     def test_numerics(self):
         self.here(uuid.uuid4())
         values = ["0", "1", "-1", "0.0001", "10000", "12345678.00009", "-99999999999999999999.5", "1e10", "0.10", None]
-        columns = self.copied(self.admin, "SELECT v::numeric AS v FROM (VALUES " + ", ".join(
+        columns = self.copied(self.admin, "SELECT v::numeric(38, 5) AS v FROM (VALUES " + ", ".join(
             f"({'NULL' if value is None else repr(value)})" for value in values) + ") AS x(v)")
         self.assertEqual(columns["v"].to_arrow().to_pylist(), [None if value is None else decimal.Decimal(value) for value in values])
-        for query in ("SELECT 'NaN'::numeric AS x", "SELECT 'infinity'::date AS x", "SELECT '-infinity'::timestamp AS x",
-                      "SELECT interval '1 day' AS x", "SELECT 1e40::numeric AS x"):
+        others = self.copied(self.admin, "SELECT 1e40::numeric AS x, 'NaN'::numeric AS x, interval '1 day' AS i, 5::numeric(3,-2) AS z, "
+                             "'{1}'::int[] AS a").to_arrow()
+        self.assertEqual(others.to_pylist(), [{"x": "1" + "0" * 40, "x_2": "NaN", "i": "1 day", "z": "0", "a": "{1}"}])
+        for query in ("SELECT 'NaN'::numeric(5,2) AS x", "SELECT 'infinity'::date AS x", "SELECT '-infinity'::timestamp AS x"):
             with self.assertRaisesRegex(pg_turbine.TurbineError, "'x'"), self.assertWarns(pg_turbine.CopyWarning):
                 pg_turbine.open(self.dsn, query)
 
@@ -436,7 +440,7 @@ class Whole(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        if not cluster.BUILD.joinpath("cmake_install.cmake").exists():
+        if "TURBINE_PG_BIN" not in os.environ and not cluster.BUILD.joinpath("cmake_install.cmake").exists():
             raise unittest.SkipTest(f"nothing is built in {cluster.BUILD}")
         cls.cluster = cluster.Cluster("pythonwhole")
         cls.addClassCleanup(cls.cluster.__exit__, None)
@@ -480,9 +484,32 @@ class Whole(unittest.TestCase):
         columns.close()
         self.assertEqual(int(array.sum()), 5000050000)
 
-    def test_one_secret_one_use(self):
+    def test_table_and_texts(self):
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            with pg_turbine.open(connection, "t") as columns:
+                self.assertEqual((columns.rows, columns.is_copy), (100000, False))
+            with pg_turbine.open(connection, "SELECT interval '1 day' AS i, 1.50 AS n, 1.5::numeric(5,2) AS d, 'a'::name AS s, "
+                                 "'infinity'::float8 AS f, NULL::text AS t", device="host") as columns:
+                self.assertEqual(columns.to_arrow().to_pylist(), pg_turbine.opening.copy_rows(
+                    sessions.session_of(connection), "SELECT interval '1 day' AS i, 1.50 AS n, 1.5::numeric(5,2) AS d, 'a'::name AS s, "
+                    "'infinity'::float8 AS f, NULL::text AS t").to_arrow().to_pylist())
+            del columns
+            gc.collect()
+            deadline = time.monotonic() + 5
+            while connection.execute("SELECT count(*) FROM turbine.exports").fetchone()[0] and time.monotonic() < deadline:
+                time.sleep(0.01)
+            self.assertEqual(connection.execute("SELECT * FROM turbine.exports").fetchall(), [])
+
+    def test_no_socket(self):
+        with cluster.Cluster("pythonnone", settings={"pg_turbine.export_socket": "none"}) as server:
+            dsn = f"host={server.directory} port={server.port} user=postgres dbname=postgres"
+            with self.assertWarns(pg_turbine.CopyWarning):
+                self.assertEqual(pg_turbine.open(dsn, "SELECT 1 AS x")["x"].values.tolist(), [1])
+
+    def test_revoked(self):
         with psycopg.connect(self.dsn) as connection:
             token = connection.execute("SELECT turbine.export(turbine.gpu_result('SELECT id, id AS again FROM t', 'host'))").fetchone()[0]
             self.assertEqual(pg_turbine.ipc_import(token).shape, (100000, 2))
+            connection.execute("SELECT turbine.release(%b::bytea)", [token])
             with self.assertRaises(pg_turbine.ImportRefused):
                 pg_turbine.ipc_import(token)

@@ -108,8 +108,8 @@ def _run(state: _State) -> None:
 
 
 def _fetch_all(state: _State, session: Session) -> None:
-    host = session.fetch("SELECT host::text FROM turbine.export_endpoint()")[0][0]
-    if host == boot_id() and _fetch_shared(state, session):
+    host = session.fetch("SELECT host::text FROM turbine.export_endpoint() WHERE socket IS NOT NULL")
+    if host == [(boot_id(),)] and _fetch_shared(state, session):
         return
     _fetch_copies(state, session)
 
@@ -139,8 +139,9 @@ def _fetch_copies(state: _State, session: Session) -> None:
         for batch in session.fetch_arrow_batches(state.query):
             state.emit(columns_of_arrow(batch))
         return
-    rows = Rows(session.describe(state.query), state.rows, state.emit)
-    session.copy_out(copy_statement(state.query), rows.take)
+    statement, fields = copy_statement(state.query, session.describe(state.query))
+    rows = Rows(fields, state.rows, state.emit)
+    session.copy_out(statement, rows.take)
     rows.finish(even_empty=False)
 
 

@@ -18,7 +18,7 @@ from .buffers import Buffer
 from .columns import Column, Columns, Storage
 from .errors import TurbineError
 from .formats import FORMATS
-from .pg_types import PG_TYPES, PgType
+from .pg_types import NUMERIC, PG_TYPES, PgType
 from .sessions import Field
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\0"
@@ -32,7 +32,7 @@ class Rows:
 
     def __init__(self, fields: list[Field], batch: int | None, emit: Callable[[Columns], None]) -> None:
         self._fields = fields
-        self._types = [_type_of(field) for field in fields]
+        self._types = [PG_TYPES[field.oid] for field in fields]
         self._batch = batch
         self._emit = emit
         self._messages: list[bytes] = []
@@ -61,12 +61,11 @@ class Rows:
         self._emit(Columns(decode(messages, self._fields, self._types), len(messages), is_copy=True))
 
 
-def _type_of(field: Field) -> PgType:
-    kind = PG_TYPES.get(field.oid)
-    if kind is None:
-        raise TurbineError(f"column {field.name!r} has a type (oid {field.oid}) that has no form as a column; cast it in SQL, to "
-                           "text for example")
-    return kind
+def is_column(field: Field) -> bool:
+    """Whether columns have the type: a numeric without a declared scale fits into no decimal."""
+    if field.oid == NUMERIC:
+        return field.precision is not None and field.scale is not None and 0 <= field.scale <= field.precision <= 38
+    return field.oid in PG_TYPES
 
 
 def decode(messages: list[bytes], fields: list[Field], types: list[PgType]) -> list[Column]:
@@ -99,8 +98,8 @@ def _decode_column(data: np.ndarray, at: np.ndarray, sizes: np.ndarray, field: F
     format, precision, scale = FORMATS[kind.format], None, None
     text = bits = None
     if kind.format == "decimal128":
-        precision = field.precision if field.precision and field.precision <= 38 else 38
-        values, scale = _decode_numeric(data, at, sizes, field, precision)
+        precision, scale = field.precision, field.scale
+        values = _decode_numeric(data, at, sizes, field.name, scale or 0)
     elif format.is_variable:
         offsets = np.zeros(rows + 1, np.int64)
         np.cumsum(np.maximum(sizes, 0), out=offsets[1:])
@@ -130,35 +129,25 @@ def _from_wire(wire: np.ndarray, valid: np.ndarray, field: Field, kind: PgType) 
     return values
 
 
-def _decode_numeric(data: np.ndarray, at: np.ndarray, sizes: np.ndarray, field: Field, precision: int) -> tuple[np.ndarray, int]:
-    """16 bytes a value, and the scale: the declared one, or the largest that occurs."""
+def _decode_numeric(data: np.ndarray, at: np.ndarray, sizes: np.ndarray, name: str, scale: int) -> np.ndarray:
+    """16 bytes a value, which is the number times 10 ** scale."""
     text = data.tobytes()
-    found: list[tuple[int, int]] = []       # unscaled value, its scale
+    packed = bytearray()
     for begin, size in zip(at.tolist(), sizes.tolist()):
         if size < 0:
-            found.append((0, 0))
+            packed += bytes(16)
             continue
-        count, weight, sign, scale = struct.unpack_from(">hhHH", text, begin)
+        count, weight, sign, _ = struct.unpack_from(">hhHH", text, begin)
         if sign not in (0, 0x4000):
-            raise TurbineError(f"column {field.name!r} has NaN or Infinity, which a decimal cannot hold; cast it to double precision")
+            raise TurbineError(f"column {name!r} has NaN, which a decimal cannot hold; cast it to double precision")
         number = 0
         for digit in struct.unpack_from(f">{count}h", text, begin + 8):
             number = number * 10000 + digit
         # The digits are groups of four; the last stands for 10000 ** (weight - count + 1).
         exponent = 4 * (weight - count + 1) + scale
         number = number * 10 ** exponent if exponent >= 0 else number // 10 ** -exponent
-        found.append((-number if sign else number, scale))
-    declared = field.scale if field.precision else None
-    widest = declared if declared is not None else max((scale for _, scale in found), default=0)
-    limit = 10 ** precision
-    packed = bytearray()
-    for number, scale in found:
-        number *= 10 ** (widest - scale)
-        if not -limit < number < limit:
-            raise TurbineError(f"column {field.name!r} has values of more than {precision} digits; cast it to numeric(p, s) or "
-                               "double precision")
-        packed += number.to_bytes(16, "little", signed=True)
-    return np.frombuffer(bytes(packed), "|V16"), widest
+        packed += (-number if sign else number).to_bytes(16, "little", signed=True)
+    return np.frombuffer(bytes(packed), "|V16")
 
 
 def columns_of_arrow(table: Any) -> Columns:

@@ -11,10 +11,11 @@ import warnings
 from typing import Any
 
 from .columns import Columns
-from .copy_decode import Rows, columns_of_arrow
+from .copy_decode import Rows, columns_of_arrow, is_column
 from .errors import CopyWarning, NotReachable
 from .importing import import_columns
-from .sessions import Session, session_of
+from .pg_types import TEXT
+from .sessions import Field, Session, as_subquery, session_of
 from .tokens import this_host
 
 _QUOTED = re.compile(r'"[^"]*"')
@@ -24,11 +25,12 @@ _QUERY = re.compile(r"(select|with|values|table)\b|\(|\s", re.IGNORECASE)
 _EXPORT_QUERY = """
 WITH endpoint AS MATERIALIZED (SELECT host, socket FROM turbine.export_endpoint()),
      made AS MATERIALIZED (
-       SELECT turbine.gpu_result($1::text, $2::text) AS result FROM endpoint WHERE host::text = $3::text)
+       SELECT turbine.gpu_result($1::text, $2::text) AS result FROM endpoint
+       WHERE host::text = $3::text AND socket IS NOT NULL)
 SELECT made.result::text, CASE WHEN made.result IS NOT NULL THEN turbine.export(made.result) END
 FROM endpoint LEFT JOIN made ON true"""
 _EXPORT_TABLE = """
-SELECT NULL, CASE WHEN host::text = $2::text THEN turbine.export($1::text::regclass) END
+SELECT NULL, CASE WHEN host::text = $2::text AND socket IS NOT NULL THEN turbine.export($1::text::regclass) END
 FROM turbine.export_endpoint()"""
 
 
@@ -43,14 +45,16 @@ def boot_id() -> str:
 
 
 def share(session: Session, result: str | None, token: bytes) -> Columns | None:
-    """Redeems a token and releases the result. None: the export socket cannot be reached from here."""
+    """Redeems a token. Then the server need not hold the rows for others: from here on our lease does.
+    None: the export socket cannot be reached from here."""
     try:
         columns = import_columns(token)
     except NotReachable:
-        session.fetch("SELECT turbine.release($1::bytea)", token)
         columns = None
-    if result is not None:
+    if result is not None:      # with its token
         session.fetch("SELECT turbine.release($1::uuid::turbine.result)", result)
+    else:
+        session.fetch("SELECT turbine.release($1::bytea)", token)
     return columns
 
 
@@ -59,15 +63,19 @@ def copy_rows(session: Session, query: str) -> Columns:
     if session.gives_arrow:
         return columns_of_arrow(session.fetch_arrow(query))
     found: list[Columns] = []
-    rows = Rows(session.describe(query), None, found.append)
-    session.copy_out(copy_statement(query), rows.take)
+    statement, fields = copy_statement(query, session.describe(query))
+    rows = Rows(fields, None, found.append)
+    session.copy_out(statement, rows.take)
     rows.finish(even_empty=True)
     return found[0]
 
 
-def copy_statement(query: str) -> str:
-    stripped = query.strip().rstrip(";")
-    return f"COPY ({stripped}\n) TO STDOUT (FORMAT binary)"
+def copy_statement(query: str, fields: list[Field]) -> tuple[str, list[Field]]:
+    """The COPY of a query's rows, and its fields. As in exports, a type that columns lack becomes its text."""
+    names = ", ".join(f"c{number}" for number in range(len(fields)))
+    values = ", ".join(f"c{number}" if is_column(field) else f"c{number}::text" for number, field in enumerate(fields))
+    as_sent = [field if is_column(field) else field._replace(oid=TEXT) for field in fields]
+    return f"COPY (SELECT {values} FROM {as_subquery(query)} AS rows({names})) TO STDOUT (FORMAT binary)", as_sent
 
 
 def open(connection: Any, table_or_query: str, device: str | None = None) -> Columns:

@@ -43,4 +43,4 @@ PG_TYPES = {row.oid: row for row in (
     PgType(114, "json", "utf8", 0),
     PgType(17, "bytea", "binary", 0),
 )}
-JSONB = 3802
+TEXT, NUMERIC, JSONB = 25, 1700, 3802
