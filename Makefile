@@ -21,7 +21,7 @@ export TURBINE_BUILD := $(abspath $(BUILD))
 .PHONY: all deps configure build demo test test-unit test-nightly test-sanitize check-layers check-format
 .PHONY: check-glossary format lint bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
 .PHONY: never-slower bench-fresh-rows bench-fact-pairs whole-plans
-.PHONY: python-packages bench-exports bench-files
+.PHONY: python-packages python-wheel bench-exports bench-files
 .PHONY: gpu-bundle install clean
 
 all: build
@@ -133,6 +133,11 @@ bench-instructions: build
 # Generators and peers from PyPI, in a folder of their own.
 python-packages: deps
 	@tools/install_python_packages.sh $(BUILD)/python
+
+# The Python package as a wheel, in $(BUILD)/wheel. It has no compiled part: one wheel fits every machine.
+python-wheel: python-packages
+	@$(BUILD)/python/bin/pip wheel --quiet --disable-pip-version-check --no-deps -w $(BUILD)/wheel ./python
+	@ls $(BUILD)/wheel/pg_turbine-*.whl
 
 # What a GPU machine without compilers or network needs.
 gpu-bundle: build

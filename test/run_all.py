@@ -197,6 +197,9 @@ SUITES = {
     "write-files": Suite(
         PACKAGES_PYTHON + ["test/write_files.py"],
         "rows written to foreign tables keep transactions, rights and types"),
+    "python-package": Suite(
+        PACKAGES_PYTHON + ["test/python_package.py"],
+        "the Python package shares memory with every library, without a copy, a leak or a crash"),
     "upgrade": Suite(
         PACKAGES_PYTHON + ["test/upgrade.py"],
         "an old extension can be updated, dumped and restored"),
