@@ -85,7 +85,7 @@ PARTS = {
     "export.backend": ("src/export/backend", "contract file_values export export.postgres"),
 
     # Functions of LANGUAGE plcuda: the process that runs them, and the headers that nvcc compiles them with.
-    "plcuda": ("src/plcuda/runner", "contract plcuda.include"),
+    "plcuda": ("src/plcuda/runner", "contract plcuda.include cuda"),
     "plcuda.include": ("src/plcuda/include", "contract"),
 
     # The extension. "pg" is what lies in no room (module.c).

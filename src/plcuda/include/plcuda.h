@@ -18,6 +18,12 @@
 #include <new>
 #include <string>
 
+/* The runner has the layouts too, compiled without CUDA. */
+#ifndef __CUDACC__
+#define __host__
+#define __device__
+#endif
+
 /* Types. */
 typedef char cl_bool;
 typedef char cl_char;
@@ -84,6 +90,7 @@ Min(A a, B b) -> decltype(a + b)
 #define get_global_size() ((size_t)gridDim.x * blockDim.x)
 #define get_global_index() get_global_id()
 
+#ifdef __CUDACC__
 /*
  * The sum of v[0 .. nitems) over a block, in every thread of it. Each thread adds the
  * entries that it has written itself: its own number, and every get_local_size()th after.
@@ -117,6 +124,7 @@ pgstromTotalSum(const T *v, unsigned nitems)
 	__syncthreads();
 	return sum;
 }
+#endif
 
 /* Texts, bytes and arrays: a header, and what it describes. A zero byte follows each. */
 typedef struct varlena

@@ -30,6 +30,7 @@ static bool				   was_launched; /* a kernel, in this call */
 static std::mutex		   lock;
 static std::vector<void *> on_device;
 static std::vector<void *> on_host;
+static std::vector<void *> on_heap; /* texts */
 
 static inline cudaError_t
 note(std::vector<void *> &to, cudaError_t rc, void *place)
@@ -64,7 +65,10 @@ free_all()
 	for (void *place : on_host)
 		(void)cudaFreeHost(place);
 	on_device.clear();
+	for (void *place : on_heap)
+		free(place);
 	on_host.clear();
+	on_heap.clear();
 }
 
 /* A result's row: values one after the other. */
@@ -252,7 +256,7 @@ plcuda_cudaFreeHost(void *place)
 	return cudaFreeHost(place);
 }
 
-/* A text of a string; freed by nobody, so for results of one call. */
+/* A text of a string, until the call ends. */
 static inline varlena *
 plcuda_text(const char *bytes, size_t length)
 {
@@ -260,6 +264,10 @@ plcuda_text(const char *bytes, size_t length)
 
 	if (text == nullptr)
 		throw std::bad_alloc();
+	{
+		std::lock_guard<std::mutex> guard(plcuda::lock);
+		plcuda::on_heap.push_back(text);
+	}
 	SET_VARSIZE(text, VARHDRSZ + length);
 	memcpy(VARDATA(text), bytes, length);
 	VARDATA(text)[length] = 0;
@@ -359,6 +367,9 @@ turbine_plcuda_call(const TbPlcudaCall *call)
 		call->fail(call->context, TB_PLCUDA_RAISED,
 				   "the function has thrown something unknown");
 	}
+	/* Kernels of a call that has failed may still use what is freed and unmapped now. */
+	if (plcuda::has_device)
+		(void)cudaDeviceSynchronize();
 	plcuda::free_all();
 }
 

@@ -5,15 +5,10 @@
 
 #include <cstddef>
 #include <memory>
-#include <stdexcept>
-#include <string>
+
+#include "plcuda/runner/export_import.h"
 
 namespace turbine {
-
-class TableError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 /* Owns the mappings, and the connection that keeps the export alive. */
 class TableCopy {
@@ -23,7 +18,7 @@ class TableCopy {
   virtual void* mapping() = 0;
 };
 
-/* Of a TbPlcudaStore and what follows it. */
+/* Of a TbPlcudaStore and what follows it. Throws TableError. */
 std::unique_ptr<TableCopy> open_table(const char* store, size_t length);
 
 }  // namespace turbine
