@@ -153,6 +153,10 @@ SUITES = {
     "gstore": Suite(
         PYTHON + ["test/gstore.py"],
         "statements about foreign tables of gstore_fdw make and change pinned tables, and harm no others"),
+    "plcuda": Suite(
+        PYTHON + ["test/plcuda.py"],
+        "functions of LANGUAGE plcuda return what they should, and harm nothing whatever they do",
+        alone=True),
     "exports": Suite(
         PYTHON + ["test/exports.py"],
         "other processes open results and tables as PostgreSQL returns them, and only those who may"),

@@ -2,13 +2,12 @@
  * plcuda.h - what a backend (B) and its runner (R) tell each other, and what a compiled
  * function of LANGUAGE plcuda is given.
  *
- * R is a process of one session (src/plcuda). It has a socket to B as descriptor 3 and reads
- * one call after the other:
- *   B TbPlcudaRequest, the path of the function's library, then the arguments: a
- *       TbPlcudaArgument for each, and their bytes
- *   R TbPlcudaFrame ROW for each row of the result, then DONE; or FAILED with a message
- * A ROW holds a value for each column: an int32 length, or -1 for NULL, and so many bytes.
- * After FAILED with TB_PLCUDA_IS_LOST, and when it has been idle, R ends.
+ * R is a process of one session (src/plcuda). It has a socket to B as descriptor 3 and
+ * reads one call after the other: B TbPlcudaRequest, the path of the function's library,
+ * then the arguments: a TbPlcudaArgument for each, and their bytes R TbPlcudaFrame ROW for
+ * each row of the result, then DONE; or FAILED with a message A ROW holds a value for each
+ * column: an int32 length, or -1 for NULL, and so many bytes. After FAILED with
+ * TB_PLCUDA_IS_LOST, and when it has been idle, R ends.
  */
 #ifndef TURBINE_PLCUDA_H
 #define TURBINE_PLCUDA_H
@@ -72,8 +71,8 @@ typedef struct TbPlcudaStoreColumn
 typedef enum TbPlcudaFrameKind
 {
 	TB_PLCUDA_ROW = 1,
-	TB_PLCUDA_DONE,	  /* length 0 */
-	TB_PLCUDA_FAILED  /* a TbPlcudaFailure's number, then the message */
+	TB_PLCUDA_DONE,	 /* length 0 */
+	TB_PLCUDA_FAILED /* a TbPlcudaFailure's number, then the message */
 } TbPlcudaFrameKind;
 
 typedef struct TbPlcudaFrame
@@ -98,13 +97,13 @@ typedef struct TbPlcudaCall
 	uint32_t				nargs;
 	void *const			   *stores; /* by argument: a GstoreIpcMapping, or NULL */
 	void				   *context;
-	void (*row)(void *context, const void *bytes, size_t length);
-	void (*fail)(void *context, uint32_t failure, const char *message);
+	void					(*row)(void *context, const void *bytes, size_t length);
+	void					(*fail)(void *context, uint32_t failure, const char *message);
 } TbPlcudaCall;
 
 /* Memory for arguments that devices can read, until the next such call; NULL: none. */
 typedef void *(*TbPlcudaAllocate)(size_t bytes);
-typedef void (*TbPlcudaFunction)(const TbPlcudaCall *call);
+typedef void  (*TbPlcudaFunction)(const TbPlcudaCall *call);
 
 #define TB_PLCUDA_ALLOCATE "turbine_plcuda_allocate"
 #define TB_PLCUDA_FUNCTION "turbine_plcuda_call"

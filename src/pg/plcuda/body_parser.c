@@ -75,7 +75,8 @@ static bool
 is_library(const char *name)
 {
 	return name[0] != '\0' && name[0] != '-' &&
-		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+.-") ==
+		strspn(name,
+			   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+.-") ==
 		strlen(name);
 }
 

@@ -20,12 +20,12 @@ typedef struct TbPlcudaBlock
 
 typedef struct TbPlcudaBody
 {
-	List		 *libraries;	/* char *: names, as -l takes them */
-	List		 *declarations; /* TbPlcudaBlock *, in their order; an include is one, too */
-	TbPlcudaBlock host;			/* text NULL: there is none */
+	List *libraries;	/* char *: names, as -l takes them */
+	List *declarations; /* TbPlcudaBlock *, in their order; an include is one, too */
+	TbPlcudaBlock host; /* text NULL: there is none */
 	/* The first defect; NULL: none. */
-	char *error;
-	int	  error_line;
+	char		 *error;
+	int			  error_line;
 } TbPlcudaBody;
 
 /* palloc'd. Raises nothing. */

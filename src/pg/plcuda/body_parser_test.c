@@ -1,4 +1,5 @@
-/* body_parser_test.c - which bodies have which blocks, at which lines, and which are refused. */
+/* body_parser_test.c - which bodies have which blocks, at which lines, and which are
+ * refused. */
 #include "postgres.h"
 
 #include "pg/plcuda/body_parser.h"

@@ -102,9 +102,10 @@ tb_plcuda_compiler_hint(void)
 	if (tb_cuda_home != NULL && tb_cuda_home[0] != '\0')
 		return psprintf("pg_turbine.cuda_home is \"%s\", which has no bin/nvcc.",
 						tb_cuda_home);
-	return psprintf("Run \"%s/pg_turbine/install_cuda_compiler.sh\", which downloads NVIDIA's "
-					"compiler, or install the CUDA toolkit and set pg_turbine.cuda_home.",
-					pkglib_path);
+	return psprintf(
+		"Run \"%s/pg_turbine/install_cuda_compiler.sh\", which downloads NVIDIA's "
+		"compiler, or install the CUDA toolkit and set pg_turbine.cuda_home.",
+		pkglib_path);
 }
 
 char **
@@ -190,7 +191,8 @@ hash_file(pg_cryptohash_ctx *hash, const char *path, bool whole)
 
 	if (stat(path, &found) != 0)
 		ereport(ERROR,
-				(errcode_for_file_access(), errmsg("could not stat file \"%s\": %m", path)));
+				(errcode_for_file_access(),
+				 errmsg("could not stat file \"%s\": %m", path)));
 	facts[0] = found.st_size;
 	facts[1] = found.st_mtime;
 	(void) pg_cryptohash_update(hash, (uint8 *) facts, sizeof(facts));
@@ -228,7 +230,8 @@ hash_of(const char *source, char *const *arguments, const char *home)
 									strlen(*arguments) + 1);
 	hash_file(hash, psprintf("%s/bin/nvcc", home), false);
 	for (int i = 0; i < (int) lengthof(headers); i++)
-		hash_file(hash, psprintf("%s/pg_turbine/include/%s", pkglib_path, headers[i]), true);
+		hash_file(hash, psprintf("%s/pg_turbine/include/%s", pkglib_path, headers[i]),
+				  true);
 	if (pg_cryptohash_final(hash, digest, sizeof(digest)) != 0)
 		elog(ERROR, "could not end a hash");
 	pg_cryptohash_free(hash);
@@ -295,7 +298,8 @@ static void pg_attribute_noreturn()
 raise_compiler_error(const TbPlcudaShape *shape, int status, char *output)
 {
 	/* The compiler quotes the source, maybe cut in the middle of a character. */
-	output[pg_mbcliplen(output, strlen(output), MOST_OUTPUT - MAX_MULTIBYTE_CHAR_LEN)] = '\0';
+	output[pg_mbcliplen(output, strlen(output), MOST_OUTPUT - MAX_MULTIBYTE_CHAR_LEN)] =
+		'\0';
 	for (char *c = output; *c != '\0'; c++)
 		if (!pg_verify_mbstr(GetDatabaseEncoding(), output, strlen(output), true) &&
 			IS_HIGHBIT_SET(*c))
@@ -305,7 +309,8 @@ raise_compiler_error(const TbPlcudaShape *shape, int status, char *output)
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("the compiler of function %s was ended by signal %d", shape->name,
 						WTERMSIG(status)),
-				 errdetail("It may use pg_turbine.plcuda_memory and %d s.", COMPILE_SECONDS)));
+				 errdetail("It may use pg_turbine.plcuda_memory and %d s.",
+						   COMPILE_SECONDS)));
 	ereport(ERROR,
 			(errcode(ERRCODE_SYNTAX_ERROR),
 			 errmsg("function %s cannot be compiled", shape->name),
@@ -318,18 +323,19 @@ static void
 compile(const TbPlcudaShape *shape, const char *home, const char *source,
 		char *const *options, const char *library)
 {
-	char			*folder = psprintf("%s/%s/compile.%d", DataDir, TB_PLCUDA_FOLDER,
-									   MyProcPid);
-	char			*from = psprintf("%s/function.cu", folder);
-	char			*made = psprintf("%s/function.so", folder);
-	char			*arguments[MOST_COMPILE_ARGUMENTS + 10];
+	char *folder = psprintf("%s/%s/compile.%d", DataDir, TB_PLCUDA_FOLDER, MyProcPid);
+	char *from = psprintf("%s/function.cu", folder);
+	char *made = psprintf("%s/function.so", folder);
+	char *arguments[MOST_COMPILE_ARGUMENTS + 10];
 	TbLimitedProcess process = {.output = -1, .socket = -1};
 	StringInfoData	 output;
 	int				 n = 0;
 
 	make_folder(psprintf("%s/pg_turbine", DataDir));
 	make_folder(psprintf("%s/%s", DataDir, TB_PLCUDA_FOLDER));
-	(void) rmtree(folder, true);
+	/* What a process of the same number has left behind. */
+	if (access(folder, F_OK) == 0)
+		(void) rmtree(folder, true);
 	make_folder(folder);
 	initStringInfo(&output);
 	arguments[n++] = "turbine-plcuda";

@@ -141,12 +141,14 @@ append_row_type(StringInfo to, const TbPlcudaShape *shape)
 						 "\tplcuda::put_value(value);\n\tplcuda::end_row();\n}\n",
 						 shape->columns[0].c_type);
 	if (shape->returns_set)
-		appendStringInfo(to, "static void\nplcuda_emit(%s value)\n{\n\tplcuda_put(value);\n}\n",
+		appendStringInfo(to,
+						 "static void\nplcuda_emit(%s value)\n{\n\tplcuda_put(value);\n}\n",
 						 shape->row != NULL ? "const plcuda_row &" :
 											  shape->columns[0].c_type);
 	if (shape->returns_set && shape->row == NULL)
-		appendStringInfoString(to, "static void\nplcuda_emit_null()\n{\n"
-								   "\tplcuda::put_null();\n\tplcuda::end_row();\n}\n");
+		appendStringInfoString(to,
+							   "static void\nplcuda_emit_null()\n{\n"
+							   "\tplcuda::put_null();\n\tplcuda::end_row();\n}\n");
 }
 
 static void
@@ -184,15 +186,16 @@ append_run(StringInfo to, const TbPlcudaShape *shape)
 					type->kind == TB_PLCUDA_STORE	? "store" :
 													  "string";
 
-		appendStringInfo(to, "%splcuda::%s(%d), plcuda::isnull(%d)", i > 0 ? ", " : "", read,
-						 i, i);
+		appendStringInfo(to, "%splcuda::%s(%d), plcuda::isnull(%d)", i > 0 ? ", " : "",
+						 read, i, i);
 	}
 	appendStringInfoString(to, ");\n\tplcuda::wait_for_device();\n");
 	if (has_value)
-		appendStringInfo(to,
-						 "\tif (plcuda::is_null)\n\t{\n%s\t\tplcuda::end_row();\n\t\treturn;"
-						 "\n\t}\n\tplcuda_put(value);\n",
-						 shape->row != NULL ? "" : "\t\tplcuda::put_null();\n");
+		appendStringInfo(
+			to,
+			"\tif (plcuda::is_null)\n\t{\n%s\t\tplcuda::end_row();\n\t\treturn;"
+			"\n\t}\n\tplcuda_put(value);\n",
+			shape->row != NULL ? "" : "\t\tplcuda::put_null();\n");
 	appendStringInfoString(to, "}\n");
 }
 

@@ -21,8 +21,8 @@ typedef struct TbPlcudaShape
 	TbPlcudaType *args;
 	bool		  returns_set;
 	bool		  returns_void;
-	TupleDesc	  row;		/* NULL: the result is a single value */
-	int			  ncolumns; /* of a row without dropped ones; else 1, or 0 for void */
+	TupleDesc	  row;		  /* NULL: the result is a single value */
+	int			  ncolumns;	  /* of a row without dropped ones; else 1, or 0 for void */
 	TbPlcudaType *columns;
 	int			 *attributes; /* of a row: from 0 on */
 } TbPlcudaShape;

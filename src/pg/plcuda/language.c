@@ -192,12 +192,12 @@ decode_row(const TbPlcudaShape *shape, const char *bytes, uint32 length, Datum *
 static void
 take_row(TbPlcudaRun *run, const char *bytes, uint32 length)
 {
-	PlcudaCall		*call = run->context;
-	TbPlcudaShape	*shape = call->function->shape;
-	int				 natts = shape->row != NULL ? shape->row->natts : 1;
-	Datum			*values;
-	bool			*nulls;
-	MemoryContext	 old = CurrentMemoryContext;
+	PlcudaCall	  *call = run->context;
+	TbPlcudaShape *shape = call->function->shape;
+	int			   natts = shape->row != NULL ? shape->row->natts : 1;
+	Datum		  *values;
+	bool		  *nulls;
+	MemoryContext  old = CurrentMemoryContext;
 
 	call->nrows++;
 	if (call->store != NULL)

@@ -32,24 +32,24 @@
 #include "pg/settings/plcuda_settings.h"
 #include "pg/shmem/plcuda_slots.h"
 
-#define LOOK_MS 200		 /* at memory and output, while a call runs */
+#define LOOK_MS 200 /* at memory and output, while a call runs */
 #define SLOT_WAIT_MS 10
 #define MOST_PRINTED 2000
 #define MOST_MESSAGE 4000
-#define END_WAIT_MS 500	 /* for the status of a process that has closed its socket */
+#define END_WAIT_MS 500 /* for the status of a process that has closed its socket */
 
 typedef struct Runner
 {
 	TbLimitedProcess process;
 	int				 slot;
-	pid_t			 pid;		 /* also when it has been reaped */
-	bool			 is_fresh;	 /* no call has ended yet */
-	StringInfoData	 printed;	 /* by the call */
+	pid_t			 pid;	   /* also when it has been reaped */
+	bool			 is_fresh; /* no call has ended yet */
+	StringInfoData	 printed;  /* by the call */
 	char			 buffer[65536];
 	int				 nread;
 	int				 taken;
 	bool			 has_frames; /* of this call */
-	bool			 is_over;	 /* the call has failed, and the process goes on or is ended */
+	bool			 is_over; /* the call has failed, and the process goes on or is ended */
 } Runner;
 
 static Runner runner = {.process = {.output = -1, .socket = -1}, .slot = TB_NO_PLCUDA_SLOT};
@@ -191,16 +191,17 @@ raise_end(const TbPlcudaRun *run, bool known, int status)
 				 errmsg("function %s has tried to start a process", run->name),
 				 errdetail("Functions of LANGUAGE plcuda may start threads only.")));
 	if (known && WIFSIGNALED(status))
-		ereport(ERROR,
-				(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
-				 errmsg("function %s has crashed: %s", run->name,
-						pg_strsignal(WTERMSIG(status))),
-				 printed != NULL ? errdetail("It has printed: %s", printed) : 0,
-				 WTERMSIG(status) == SIGSEGV ?
-					 errhint("A call of malloc returns NULL beyond pg_turbine.plcuda_memory, "
-							 "which is %d MB.",
-							 tb_plcuda_memory_mb) :
-					 0));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
+			 errmsg("function %s has crashed: %s", run->name,
+					pg_strsignal(WTERMSIG(status))),
+			 printed != NULL ? errdetail("It has printed: %s", printed) : 0,
+			 WTERMSIG(status) == SIGSEGV ?
+				 errhint("A call of malloc returns NULL beyond pg_turbine.plcuda_memory, "
+						 "which is %d MB.",
+						 tb_plcuda_memory_mb) :
+				 0));
 	if (known && WIFEXITED(status))
 		ereport(ERROR,
 				(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
@@ -216,7 +217,8 @@ static void
 wait_for_runner(const TbPlcudaRun *run, int event)
 {
 	int happened = WaitLatchOrSocket(MyLatch,
-									 WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | WL_TIMEOUT | event,
+									 WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | WL_TIMEOUT |
+										 event,
 									 runner.process.socket, LOOK_MS, PG_WAIT_EXTENSION);
 
 	if (happened & WL_LATCH_SET)
@@ -270,7 +272,8 @@ receive_from_runner(const TbPlcudaRun *run, char *to, Size size)
 		}
 		else
 		{
-			ssize_t n = recv(runner.process.socket, runner.buffer, sizeof(runner.buffer), 0);
+			ssize_t n = recv(runner.process.socket, runner.buffer, sizeof(runner.buffer),
+							 0);
 
 			if (n > 0)
 			{

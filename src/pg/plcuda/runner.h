@@ -18,8 +18,8 @@ typedef struct TbPlcudaRun
 	const StringInfoData *arguments; /* TbPlcudaArgument, and their bytes */
 	uint32				  nargs;
 	/* Takes a row's values. */
-	void (*row)(struct TbPlcudaRun *run, const char *bytes, uint32 length);
-	void *context;
+	void				  (*row)(struct TbPlcudaRun *run, const char *bytes, uint32 length);
+	void				 *context;
 } TbPlcudaRun;
 
 /* Calls the function and waits for its end. Raises errors. */

@@ -136,23 +136,23 @@ tb_plcuda_encode(StringInfo to, const TbPlcudaType *type, Datum value)
 			appendBinaryStringInfo(to, bytes, sizeof(bytes));
 			break;
 		case TB_PLCUDA_VARLENA:
-			{
-				struct varlena *varlena = PG_DETOAST_DATUM(value);
+		{
+			struct varlena *varlena = PG_DETOAST_DATUM(value);
 
-				appendBinaryStringInfo(to, (char *) varlena, VARSIZE(varlena));
-				/* So that texts are C's strings, too. */
-				appendStringInfoChar(to, '\0');
-				if ((Pointer) varlena != DatumGetPointer(value))
-					pfree(varlena);
-				break;
-			}
+			appendBinaryStringInfo(to, (char *) varlena, VARSIZE(varlena));
+			/* So that texts are C's strings, too. */
+			appendStringInfoChar(to, '\0');
+			if ((Pointer) varlena != DatumGetPointer(value))
+				pfree(varlena);
+			break;
+		}
 		default:
-			{
-				char *text = OutputFunctionCall(unconstify(FmgrInfo *, &type->output), value);
+		{
+			char *text = OutputFunctionCall(unconstify(FmgrInfo *, &type->output), value);
 
-				appendBinaryStringInfo(to, text, strlen(text) + 1);
-				pfree(text);
-			}
+			appendBinaryStringInfo(to, text, strlen(text) + 1);
+			pfree(text);
+		}
 	}
 }
 
@@ -161,7 +161,8 @@ raise_malformed(const TbPlcudaType *type, const char *what)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-			 errmsg("the function has returned no valid %s", format_type_be(type->declared)),
+			 errmsg("the function has returned no valid %s",
+					format_type_be(type->declared)),
 			 errdetail("%s", what)));
 }
 
@@ -199,8 +200,9 @@ check_array(const TbPlcudaType *type, const char *bytes, Size length)
 	if (array->ndim < 0 || array->ndim > MAXDIM)
 		raise_malformed(type, "The array's number of dimensions is out of range.");
 	if (array->elemtype != type->element)
-		raise_malformed(type, psprintf("The array's elements are of type %u instead of %u.",
-									   array->elemtype, type->element));
+		raise_malformed(type,
+						psprintf("The array's elements are of type %u instead of %u.",
+								 array->elemtype, type->element));
 	if (length < ARR_OVERHEAD_NONULLS(array->ndim))
 		raise_malformed(type, "It is too short for an array.");
 	/* How many elements? */

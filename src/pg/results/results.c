@@ -298,8 +298,8 @@ turbine_export_result(PG_FUNCTION_ARGS)
 			columns[ncolumns++] = i;
 		}
 	}
-	PG_RETURN_BYTEA_P(make_token(result, PG_GETARG_BOOL(2) ? TB_EXPORT_KEEP : 0, columns,
-								 ncolumns));
+	PG_RETURN_BYTEA_P(
+		make_token(result, PG_GETARG_BOOL(2) ? TB_EXPORT_KEEP : 0, columns, ncolumns));
 }
 
 /* Rows that this transaction has changed are nobody else's to see yet, and a rollback would

@@ -151,8 +151,9 @@ int serve_calls() {
     receive(path.data(), path.size());
     const Library& library = library_of(path);
     Outcome outcome;
-    char* arguments =
-        library.function != nullptr ? static_cast<char*>(library.allocate(std::max<uint64_t>(request.bytes, 1))) : nullptr;
+    char* arguments = library.function != nullptr
+                          ? static_cast<char*>(library.allocate(std::max<uint64_t>(request.bytes, 1)))
+                          : nullptr;
     if (arguments != nullptr) {
       receive(arguments, request.bytes);
       run(request, library, arguments, outcome);

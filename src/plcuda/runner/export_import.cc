@@ -1,8 +1,8 @@
 /*
  * export_import.cc - see export_import.h. Called by table_copy.cc.
  *
- * The answer is JSON that turbined writes: one reader of the few things that it has is enough. Numbers in it are checked
- * against the files by the caller, who maps them.
+ * The answer is JSON that turbined writes: one reader of the few things that it has is enough. Numbers in it are
+ * checked against the files by the caller, who maps them.
  */
 #include "plcuda/runner/export_import.h"
 
@@ -182,7 +182,8 @@ void receive_files(ImportedExport& to, uint32_t count) {
     const ssize_t n = recvmsg(to.connection, &message, MSG_CMSG_CLOEXEC);
     if (n < 0 && errno == EINTR) continue;
     const size_t before = to.files.size();
-    for (cmsghdr* head = n > 0 ? CMSG_FIRSTHDR(&message) : nullptr; head != nullptr; head = CMSG_NXTHDR(&message, head)) {
+    for (cmsghdr* head = n > 0 ? CMSG_FIRSTHDR(&message) : nullptr; head != nullptr;
+         head = CMSG_NXTHDR(&message, head)) {
       if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
       const size_t found = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
       const size_t old = to.files.size();

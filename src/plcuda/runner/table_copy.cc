@@ -189,7 +189,8 @@ class OpenTable final : public TableCopy {
     memcpy(columns.data(), bytes + sizeof store, sizeof(TbPlcudaStoreColumn) * store.ncolumns);
     import_export(bytes + length - store.token_length, store.token_length, export_);
     // Samples read so many bytes before they know the number of columns.
-    const Layout layout = lay_out(export_, sizeof(kern_data_store) + sizeof(kern_colmeta) * store.ncolumns + KDS_LEAST_LENGTH);
+    const Layout layout = lay_out(export_,
+                                  sizeof(kern_data_store) + sizeof(kern_colmeta) * store.ncolumns + KDS_LEAST_LENGTH);
     const std::string header = make_header(store, columns.data(), export_, layout);
     if (DeviceRange::is_possible())
       table_ = std::make_unique<DeviceTable>(export_, layout, header, store.relation);
