@@ -11,6 +11,7 @@ Must never: depend on a GPU, or on the machine's own CUDA toolkit.
 Called by: make test-plcuda, test/run_all.py.
 """
 
+import argparse
 import contextlib
 import re
 import signal
@@ -464,7 +465,7 @@ def kernels(bench, server):
                 atomicAdd(sum, (double)s);
         }""", name="kernel_total", options="STRICT")
         create(session, "", "int", "k<<<1, 32>>>();\nreturn 1;", "KERNEL_FUNCTION(void) k() {}", name="launches")
-        if session.query("SELECT 1 FROM turbine.devices WHERE usable AND device LIKE 'gpu%'"):
+        if session.query("SELECT 1 FROM turbine.devices WHERE usable AND kind = 'cuda'"):
             bench.equal("a kernel", session.value("SELECT kernel_total('{1,2,3.5}')"), "6.5")
             bench.equal("another", session.value("SELECT launches()"), "1")
         else:
@@ -492,7 +493,13 @@ def no_compiler(bench, server):
         bench.equal("with a compiler", session.value("SELECT later()"), "77")
 
 
+SCENES = (values, results, bodies, arrays, tables, crashes, cancels, sessions, cache, rights, kernels, samples, no_compiler)
+
+
 def main():
+    parser = argparse.ArgumentParser(description="functions of LANGUAGE plcuda")
+    parser.add_argument("--only", default="", help="scenes, separated by commas")
+    only = parser.parse_args().only.split(",")
     if not (CUDA / "bin" / "nvcc").exists():
         print(f"there is no nvcc in {CUDA}: make cuda-compiler\n0 passed, 1 failed")
         return 1
@@ -500,7 +507,7 @@ def main():
     with cluster.Cluster("plcuda", settings={"pg_turbine.cuda_home": str(CUDA), "pg_turbine.plcuda_processes": str(PROCESSES)}) as server:
         with server.connect() as session:
             create(session, "a int", "int", "return arg1 + 1;", name="fine")
-        for scene in (values, results, bodies, arrays, tables, crashes, cancels, sessions, cache, rights, kernels, samples, no_compiler):
+        for scene in [scene for scene in SCENES if only == [""] or scene.__name__ in only]:
             started, before = time.monotonic(), bench.failed
             scene(bench, server)
             print(f"  {scene.__name__}: {'ok' if bench.failed == before else 'FAILED'}, {time.monotonic() - started:.0f} s", flush=True)

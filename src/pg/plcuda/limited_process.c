@@ -5,7 +5,7 @@
  * runner.c.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* pipe2, posix_spawn_file_actions_addclosefrom_np */
+#define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ, posix_spawn_file_actions_addclosefrom_np */
 #endif
 #include "postgres.h"
 
@@ -25,6 +25,7 @@
 #include "pg/plcuda/limited_process.h"
 
 #define MOST_UNREAPED 64
+#define PIPE_BYTES (1024 * 1024)
 
 static pid_t unreaped[MOST_UNREAPED];
 static int	 nunreaped = 0;
@@ -100,6 +101,8 @@ open_and_spawn(TbLimitedProcess *process, char *const *arguments, char *const *e
 		return errno;
 	process->output = printed[0];
 	fcntl(process->output, F_SETFL, O_NONBLOCK);
+	/* It is read now and then only; a smaller one does, too. */
+	(void) fcntl(process->output, F_SETPIPE_SZ, PIPE_BYTES);
 	if (with_socket && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
 		error = errno;
 	process->socket = ends[0];

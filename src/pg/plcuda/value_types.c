@@ -78,6 +78,7 @@ tb_plcuda_type_init(TbPlcudaType *type, Oid oid, int32 modifier, bool is_argumen
 	bool is_varlena;
 
 	memset(type, 0, sizeof(*type));
+	type->context = CurrentMemoryContext;
 	type->declared = oid;
 	type->modifier = modifier;
 	type->type = getBaseTypeAndTypmod(oid, &type->modifier);
@@ -296,8 +297,6 @@ tb_plcuda_decode(TbPlcudaType *type, const char *bytes, int32 length, bool *isnu
 	else if (!*isnull)
 		value = decode_string(type, bytes, length);
 	if (type->declared != type->type)
-		domain_check(value, *isnull, type->declared, &type->domain,
-					 type->input.fn_mcxt != NULL ? type->input.fn_mcxt :
-												   CurrentMemoryContext);
+		domain_check(value, *isnull, type->declared, &type->domain, type->context);
 	return value;
 }

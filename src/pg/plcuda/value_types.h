@@ -14,21 +14,22 @@
 
 typedef struct TbPlcudaType
 {
-	Oid			 declared;
-	Oid			 type; /* without domains */
-	int32		 modifier;
-	int16		 length;
-	bool		 byval;
-	TbPlcudaKind kind;
-	const char	*c_type;
-	Oid			 element; /* of an array that is VARLENA */
-	int16		 element_length;
-	bool		 element_byval;
-	char		 element_align;
-	FmgrInfo	 output; /* of a STRING */
-	FmgrInfo	 input;
-	Oid			 ioparam;
-	void		*domain; /* what domain_check keeps */
+	Oid			  declared;
+	Oid			  type; /* without domains */
+	int32		  modifier;
+	int16		  length;
+	bool		  byval;
+	TbPlcudaKind  kind;
+	const char	 *c_type;
+	Oid			  element; /* of an array that is VARLENA */
+	int16		  element_length;
+	bool		  element_byval;
+	char		  element_align;
+	FmgrInfo	  output; /* of a STRING */
+	FmgrInfo	  input;
+	Oid			  ioparam;
+	MemoryContext context; /* of what lives as long as this */
+	void		 *domain;  /* what domain_check keeps there */
 } TbPlcudaType;
 
 /* Raises an error if functions cannot have such values. In the current memory context. */

@@ -48,19 +48,7 @@ GRANT SELECT ON turbine.gstore TO PUBLIC;
 
 -- The words of foreign tables for pinned tables, with a server of the same name. `CREATE FOREIGN TABLE ... SERVER gstore_fdw`
 -- makes an ordinary table and pins all its columns. So the table can have keys, indexes, checks and statistics, and psql and
--- pg_dump show a table. `ALTER`, `DROP`, `-- == CUDA functions ==
-
--- Functions that are written in CUDA C++: `CREATE FUNCTION ... LANGUAGE plcuda`. Only superusers create them.
--- [Its page](plcuda.md) has blocks, types and errors.
-CREATE FUNCTION turbine.plcuda_call_handler() RETURNS language_handler
-LANGUAGE C
-AS 'MODULE_PATHNAME', 'turbine_plcuda_call_handler';
-CREATE FUNCTION turbine.plcuda_validator(oid) RETURNS void
-LANGUAGE C STRICT
-AS 'MODULE_PATHNAME', 'turbine_plcuda_validator';
-CREATE LANGUAGE plcuda HANDLER turbine.plcuda_call_handler VALIDATOR turbine.plcuda_validator;
-
-COMMENT ON` and `SECURITY LABEL ON FOREIGN TABLE` take every pinned table. Other servers
+-- pg_dump show a table. `ALTER`, `DROP`, `COMMENT ON` and `SECURITY LABEL ON FOREIGN TABLE` take every pinned table. Other servers
 -- of this wrapper do the same. CREATE needs USAGE on the server. Servers and columns have no options.
 -- [Its page](gstore_fdw.md) has the statements and the errors.
 --   pinning: table option: the number of a GPU, or `host`; without it any GPU, else the host
@@ -231,6 +219,16 @@ LANGUAGE C STRICT VOLATILE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'turbine_exports';
 CREATE VIEW turbine.exports AS SELECT * FROM turbine.exports();
 GRANT SELECT ON turbine.exports TO PUBLIC;
+
+-- Functions that are written in CUDA C++: `CREATE FUNCTION ... LANGUAGE plcuda`. Only superusers create them.
+-- [Its page](plcuda.md) has blocks, types and errors.
+CREATE FUNCTION turbine.plcuda_call_handler() RETURNS language_handler
+LANGUAGE C
+AS 'MODULE_PATHNAME', 'turbine_plcuda_call_handler';
+CREATE FUNCTION turbine.plcuda_validator(oid) RETURNS void
+LANGUAGE C STRICT
+AS 'MODULE_PATHNAME', 'turbine_plcuda_validator';
+CREATE LANGUAGE plcuda HANDLER turbine.plcuda_call_handler VALIDATOR turbine.plcuda_validator;
 
 -- What psql shows with \df+, \dv+, \dn+ and \des+: one COMMENT for every object.
 COMMENT ON SCHEMA turbine IS 'what pg_turbine tells and does: devices, counters, the column cache, files';

@@ -85,6 +85,8 @@ void enter_sandbox(uint64_t megabytes) {
   using Init = int (*)(unsigned);
   if (void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL))
     if (const auto init = reinterpret_cast<Init>(dlsym(driver, "cuInit"))) init(0);
+  // Not in the data directory, where the backend is.
+  if (chdir("/") != 0) perror("chdir");
   limit_memory(megabytes);
   forbid_processes();
 }
