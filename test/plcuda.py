@@ -5,15 +5,17 @@
 with the function's own lines. `arrays`: what a function may not return. `tables`: arguments of type reggstore, against SELECT.
 `crashes`: signals, exits, processes, memory. `cancels`: cancelled and timed out calls return soon. `sessions`: at most so many
 processes; others wait, idle ones give way, killed ones are replaced. `cache`: compiled once. `rights`: superusers only.
-`kernels`: without a GPU a kernel is an error. `samples`: those of the documentation. `no_compiler`: what to do.
-Needs nvcc: `make cuda-compiler`. Without a GPU host code runs, and kernels are compiled only.
-Must never: depend on a GPU, or on the machine's own CUDA toolkit.
+`kernels`: without a GPU a kernel is an error. `samples`: those of the documentation. `gpu`: on a machine with a GPU, kernels'
+results against SQL, faults, kernels without end, memory. `no_compiler`: what to do.
+Needs nvcc: `make cuda-compiler`, or the toolkit of a machine with a GPU. Without a GPU host code runs, and kernels are compiled only.
+Must never: depend on a GPU.
 Called by: make test-plcuda, test/run_all.py.
 """
 
 import argparse
 import contextlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,7 +30,6 @@ from cache_bench import Bench  # noqa: E402
 from pg_client import ConnectionLost, DatabaseError  # noqa: E402
 
 CUDA = cluster.BUILD / "cuda"
-SAMPLES = cluster.REPOSITORY / "src" / "plcuda" / "samples"
 PROCESSES = 2
 SOON = 0.5  # seconds of a cancelled call: 0.2 on an idle machine
 
@@ -443,6 +444,10 @@ def rights(bench, server):
     bench.check("functions are dumped", None if dumped else "not in the dump")
 
 
+def has_gpu(session):
+    return bool(session.query("SELECT 1 FROM turbine.devices WHERE usable AND kind = 'cuda'"))
+
+
 def kernels(bench, server):
     with server.connect() as session:
         create(session, "x real[]", "float8", """
@@ -465,7 +470,7 @@ def kernels(bench, server):
                 atomicAdd(sum, (double)s);
         }""", name="kernel_total", options="STRICT")
         create(session, "", "int", "k<<<1, 32>>>();\nreturn 1;", "KERNEL_FUNCTION(void) k() {}", name="launches")
-        if session.query("SELECT 1 FROM turbine.devices WHERE usable AND kind = 'cuda'"):
+        if has_gpu(session):
             bench.equal("a kernel", session.value("SELECT kernel_total('{1,2,3.5}')"), "6.5")
             bench.equal("another", session.value("SELECT launches()"), "1")
         else:
@@ -476,10 +481,67 @@ def kernels(bench, server):
 
 def samples(bench, server):
     with server.connect() as session:
-        for path in sorted(SAMPLES.glob("*.sql")):
+        paths = sorted((server.service_program().parent / "samples").glob("*.sql"))
+        bench.equal("samples are installed", len(paths), 4)
+        for path in paths:
             outcome = session.run(path.read_text())
             bench.check(path.name, None if outcome.error is None else str(outcome.error.fields))
         bench.equal("a model is applied", session.value("SELECT round(logistic_probability('{0,1}', '{0}')::numeric, 2)"), "0.50")
+
+
+def gpu(bench, server):
+    """After `samples`, whose functions it calls."""
+    with server.connect() as session:
+        create(session, "a bigint", "int", "writes<<<1, 32>>>((int *)arg1);\nreturn 1;",
+               "KERNEL_FUNCTION(void) writes(int *place) { *place = 1; }", name="faults")
+        create(session, "a int", "int", "spins<<<1, 32>>>(arg1);\nreturn 1;",
+               "KERNEL_FUNCTION(void) spins(volatile int x) { while (x) __nanosleep(100); }", name="spins")
+        create(session, "a int", "int", """
+        for (int i = 0; i < arg1; i++)
+        {
+            void *place;
+            cudaError_t rc = cudaMalloc(&place, size_t{1} << 30);
+            if (rc != cudaSuccess)
+                CUEXIT(rc, "round %d", i);
+        }
+        return 1;""", name="takes_device")
+        if not has_gpu(session):
+            return
+        session.query("CREATE TABLE points AS SELECT i::bigint AS id, random()::real AS x, random()::real AS y, "
+                      "decode(md5(i::text) || md5((i + 1)::text), 'hex') AS bits FROM generate_series(1, 20000) i; "
+                      "ALTER TABLE points ADD ill boolean; UPDATE points SET ill = x + 2 * y + random() > 2")
+        for device in ("gpu0", "host"):
+            session.query(f"SELECT turbine.pin('points', device => '{device}')")
+            bench.equal(f"neighbours, {device}", session.query(
+                "SELECT neighbour FROM nearest_neighbours('points', attnum_of('points', 'id'), attnums_of('points', '{x,y}'), "
+                "'{0.5,0.25}', 10)"), session.query("SELECT id FROM points ORDER BY (x - 0.5::real) ^ 2 + (y - 0.25::real) ^ 2 LIMIT 10"))
+            bench.equal(f"fingerprints, {device}", session.query(
+                "SELECT molecule FROM similar_fingerprints('points', attnum_of('points', 'id'), attnum_of('points', 'bits'), "
+                "(SELECT bits FROM points WHERE id = 7), 0.4) ORDER BY 1"), session.query(
+                "SELECT p.id FROM points p, (SELECT ('x' || encode(bits, 'hex'))::bit(256) AS bits FROM points WHERE id = 7) w, "
+                "LATERAL (SELECT ('x' || encode(p.bits, 'hex'))::bit(256) AS bits) b WHERE bit_count(b.bits & w.bits)::real / "
+                "bit_count(b.bits | w.bits) >= 0.4::real ORDER BY 1"))
+            right = session.value(
+                "SELECT avg((ill = (logistic_probability(w, ARRAY[x, y]) > 0.5))::int) > 0.8 FROM points, logistic_regression('points', "
+                "attnum_of('points', 'ill'), attnums_of('points', '{x,y}')) w")
+            bench.equal(f"a model, {device}", right, "t")
+        bench.equal("medians", session.value("SELECT moving_median('{5,1,4,2,3}', 3)"), "{3,4,2,3,2.5}")
+        refuses(bench, "a fault", session, "SELECT faults(8)", "38000", "a kernel has failed")
+        bench.equal("after it", session.value("SELECT launches()"), "1")
+        session.query("SET statement_timeout = '2s'")
+        started = time.monotonic()
+        refuses(bench, "a kernel without end", session, "SELECT spins(1)", "57014")
+        bench.check("returns soon", None if time.monotonic() - started < 2 + SOON else "late")
+        session.query("RESET statement_timeout")
+        bench.equal("after that", session.value("SELECT launches()"), "1")
+        for _ in range(3):
+            bench.equal("memory is given back", session.value("SELECT takes_device(20)"), "1")
+        refuses(bench, "all memory", session, "SELECT takes_device(100000)", "53200", "round")
+        bench.equal("after all memory", session.value("SELECT takes_device(20)"), "1")
+        started = time.monotonic()
+        session.query("SELECT count(launches()) FROM generate_series(1, 100)")
+        took = time.monotonic() - started
+        bench.check("a call takes a millisecond", None if took < 0.5 else f"100 calls take {took:.2f} s")
 
 
 def no_compiler(bench, server):
@@ -493,18 +555,21 @@ def no_compiler(bench, server):
         bench.equal("with a compiler", session.value("SELECT later()"), "77")
 
 
-SCENES = (values, results, bodies, arrays, tables, crashes, cancels, sessions, cache, rights, kernels, samples, no_compiler)
+SCENES = (values, results, bodies, arrays, tables, crashes, cancels, sessions, cache, rights, kernels, samples, gpu, no_compiler)
 
 
 def main():
     parser = argparse.ArgumentParser(description="functions of LANGUAGE plcuda")
     parser.add_argument("--only", default="", help="scenes, separated by commas")
     only = parser.parse_args().only.split(",")
-    if not (CUDA / "bin" / "nvcc").exists():
+    settings = {"pg_turbine.plcuda_processes": str(PROCESSES)}
+    if (CUDA / "bin" / "nvcc").exists():
+        settings["pg_turbine.cuda_home"] = str(CUDA)
+    elif shutil.which("nvcc") is None and not Path("/usr/local/cuda/bin/nvcc").exists():
         print(f"there is no nvcc in {CUDA}: make cuda-compiler\n0 passed, 1 failed")
         return 1
     bench = Bench()
-    with cluster.Cluster("plcuda", settings={"pg_turbine.cuda_home": str(CUDA), "pg_turbine.plcuda_processes": str(PROCESSES)}) as server:
+    with cluster.Cluster("plcuda", settings=settings) as server:
         with server.connect() as session:
             create(session, "a int", "int", "return arg1 + 1;", name="fine")
         for scene in [scene for scene in SCENES if only == [""] or scene.__name__ in only]:
