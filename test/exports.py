@@ -238,7 +238,8 @@ def cursors(bench, server):
     with server.connect(settings=CPU) as session:
         for forced, query in (("off", "SELECT id FROM f ORDER BY id"), ("on", "SELECT id FROM f WHERE x >= 0 ORDER BY id")):
             session.query(f"SET pg_turbine.debug_force_offload = {forced}")
-            session.query(f"BEGIN; DECLARE c CURSOR FOR {query}")
+            opened = f"DECLARE c CURSOR FOR {query}" if forced == "off" else f"SELECT turbine.open_cursor('c', '{query}')"
+            session.query(f"BEGIN; {opened}")
             found = []
             while (result := session.value("SELECT turbine.fetch_result('c', 17001)")) is not None:
                 with redeem(token(session, f"turbine.export('{result}')")) as imported:
@@ -250,6 +251,7 @@ def cursors(bench, server):
             bench.equal("at the end", session.value("SELECT turbine.fetch_result('c', 1) IS NULL"), "t")
             bench.fails("no rows", session, "SELECT turbine.fetch_result('c', 0)", "22023")
             session.query("ROLLBACK")
+        bench.fails("no SELECT", session, "SELECT turbine.open_cursor('c', 'DELETE FROM f')", "0A000")
         bench.fails("no cursor", session, "SELECT turbine.fetch_result('c', 1)", "34000")
         session.query("BEGIN; DECLARE h CURSOR WITH HOLD FOR SELECT id FROM f ORDER BY id LIMIT 5; COMMIT")
         with redeem(token(session, "turbine.export(turbine.fetch_result('h', 3))")) as imported:

@@ -161,6 +161,17 @@ run_select(SPIPlanPtr plan, uint32 flags, RowReceiver *receiver)
 	SPI_cursor_close(portal);
 }
 
+static void pg_attribute_noreturn()
+raise_not_a_select(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("the query must be a single SELECT"),
+			 errdetail(
+				 "Statements that change data, and several statements, are not taken."),
+			 errhint("Run them before, and select what they have left.")));
+}
+
 void
 tb_query_rows(const char *query, uint32 flags, TbRowSink *sink)
 {
@@ -184,18 +195,29 @@ tb_query_rows(const char *query, uint32 flags, TbRowSink *sink)
 	if (only_selects(plan))
 		run_select(plan, flags, &receiver);
 	else if ((flags & (TB_ROWS_SELECT | TB_ROWS_SNAPSHOT)) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("the query must be a single SELECT"),
-				 errdetail("Statements that change data, and several statements, are not "
-						   "taken."),
-				 errhint("Run them before, and select what they have left.")));
+		raise_not_a_select();
 	else
 	{
 		result = SPI_execute_plan_extended(plan, &options);
 		if (result < 0)
 			elog(ERROR, "the query could not be run: %s", SPI_result_code_string(result));
 	}
+	SPI_finish();
+}
+
+void
+tb_open_cursor(const char *name, const char *query)
+{
+	SPIPlanPtr plan;
+
+	SPI_connect();
+	plan = SPI_prepare_cursor(query, 0, NULL, CURSOR_OPT_NO_SCROLL);
+	if (plan == NULL)
+		elog(ERROR, "the query could not be prepared: %s",
+			 SPI_result_code_string(SPI_result));
+	if (!only_selects(plan))
+		raise_not_a_select();
+	(void) open_portal(name, plan, TB_ROWS_SNAPSHOT);
 	SPI_finish();
 }
 

@@ -38,6 +38,11 @@ struct TbRowSink
  * Raises errors. */
 extern void tb_query_rows(const char *query, uint32 flags, TbRowSink *sink);
 
+/* Opens a cursor for one SELECT, whose plan returns columns where it can: tb_cursor_rows()
+ * gets through it sooner than through one of DECLARE. It lasts until CLOSE or the
+ * transaction's end. */
+extern void tb_open_cursor(const char *name, const char *query);
+
 /* The next rows of an open cursor, `most` at most. Returns how many there were. */
 extern uint64 tb_cursor_rows(Portal portal, uint64 most, TbRowSink *sink);
 

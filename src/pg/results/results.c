@@ -35,6 +35,7 @@
 #include "pg/shmem/export_address.h"
 
 extern PGDLLEXPORT Datum turbine_gpu_result(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum turbine_open_cursor(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum turbine_fetch_result(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum turbine_export_result(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum turbine_export_relation(PG_FUNCTION_ARGS);
@@ -46,6 +47,7 @@ extern PGDLLEXPORT Datum turbine_result_columns(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum turbine_export_endpoint(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(turbine_gpu_result);
+PG_FUNCTION_INFO_V1(turbine_open_cursor);
 PG_FUNCTION_INFO_V1(turbine_fetch_result);
 PG_FUNCTION_INFO_V1(turbine_export_result);
 PG_FUNCTION_INFO_V1(turbine_export_relation);
@@ -188,6 +190,14 @@ turbine_gpu_result(PG_FUNCTION_ARGS)
 	choose_device(PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1)), &terms);
 	copy_query(text_to_cstring(PG_GETARG_TEXT_PP(0)), 0, &terms, &info);
 	PG_RETURN_UUID_P(id_of(&info));
+}
+
+Datum
+turbine_open_cursor(PG_FUNCTION_ARGS)
+{
+	tb_open_cursor(text_to_cstring(PG_GETARG_TEXT_PP(0)),
+				   text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	PG_RETURN_TEXT_P(PG_GETARG_TEXT_PP(0));
 }
 
 Datum
