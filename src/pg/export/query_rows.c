@@ -29,25 +29,6 @@ typedef struct RowReceiver
 	uint64		 taken; /* and that have been */
 } RowReceiver;
 
-static void
-receiver_startup(DestReceiver *self, int operation, TupleDesc desc)
-{
-	RowReceiver *receiver = (RowReceiver *) self;
-
-	if (receiver->is_continued)
-		return;
-	if (receiver->has_begun)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the query must be a single statement")));
-	if (desc->natts == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the query returns no columns")));
-	receiver->has_begun = true;
-	receiver->sink->begin(receiver->sink, desc);
-}
-
 /* Further rows, if the plan's last node is one that returns its results' columns. */
 static void
 take_columns(RowReceiver *receiver, PlanState *state)
@@ -77,6 +58,72 @@ take_columns(RowReceiver *receiver, PlanState *state)
 	if (state->instrument != NULL)
 		InstrStopNode(state->instrument, receiver->taken);
 	state->state->es_processed += receiver->taken;
+}
+
+typedef struct SinkTaker
+{
+	TbBatchTaker base;
+	RowReceiver *receiver;
+	const List	*outputs;
+} SinkTaker;
+
+static void
+pass_batch(TbBatchTaker *taker, const TbResultBatch *batch)
+{
+	SinkTaker	*self = (SinkTaker *) taker;
+	RowReceiver *receiver = self->receiver;
+
+	receiver->sink->add_batch(receiver->sink, self->outputs, batch, 0, batch->nrows);
+	receiver->taken += batch->nrows;
+}
+
+/* All rows of a node that returns columns, before the executor asks for the first: none of
+ * them is kept meanwhile. What fails in the middle begins anew, with PostgreSQL's plan. */
+static void
+take_all(RowReceiver *receiver, PlanState *state)
+{
+	SinkTaker	 taker = {.base = {.take = pass_batch}, .receiver = receiver};
+	List		*outputs;
+	TbRunCursor *cursor = tb_join_bare_cursor(state, &outputs);
+
+	if (cursor == NULL)
+		return;
+	receiver->query = NULL;
+	taker.outputs = outputs;
+	if (state->instrument != NULL)
+		InstrStartNode(state->instrument);
+	tb_run_cursor_enter(cursor);
+	if (!tb_run_cursor_deliver(cursor, &taker.base))
+	{
+		receiver->sink->restart(receiver->sink);
+		receiver->taken = 0;
+	}
+	tb_run_cursor_leave(cursor);
+	if (state->instrument != NULL)
+		InstrStopNode(state->instrument, receiver->taken);
+	state->state->es_processed += receiver->taken;
+}
+
+static void
+receiver_startup(DestReceiver *self, int operation, TupleDesc desc)
+{
+	RowReceiver *receiver = (RowReceiver *) self;
+
+	if (receiver->is_continued)
+		return;
+	if (receiver->has_begun)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the query must be a single statement")));
+	if (desc->natts == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the query returns no columns")));
+	receiver->has_begun = true;
+	receiver->sink->begin(receiver->sink, desc);
+	if (receiver->query != NULL && receiver->sink->restart != NULL &&
+		receiver->most == PG_UINT64_MAX)
+		take_all(receiver, receiver->query->planstate);
 }
 
 static bool

@@ -28,6 +28,9 @@ struct TbRowSink
 	 */
 	void (*add_batch)(TbRowSink *sink, const List *outputs, const TbResultBatch *batch,
 					  uint32 first, uint32 nrows);
+	/* Forgets all rows so far; the type stays. NULL: it cannot, and gets no batch before
+	 * all have come. */
+	void (*restart)(TbRowSink *sink);
 };
 
 #define TB_ROWS_SELECT 0x01u   /* only SELECT and the like, changing nothing */
