@@ -460,6 +460,7 @@ def lifetime(bench, server):
             refused(bench, "of the service before", lambda: patiently(lambda: redeem(data)))
             bench.equal("new ones", redeem(token(session, "turbine.export('f')")).rows, 50000)
             imported.close()
+        killed_meanwhile(bench, server)
         with server.connect(settings=CPU) as session:
             pid = int(session.value("SELECT pg_backend_pid()"))
             data = token(session, "turbine.export('d', keep => true)")
@@ -471,6 +472,37 @@ def lifetime(bench, server):
         redeem(data).close()
         refused(bench, "but for kept ones", lambda: redeem(plain))
         admin.query(f"SELECT turbine.release('\\x{data.hex()}'::bytea)")
+
+
+def killed_meanwhile(bench, server):
+    """A service that dies while rows are on their way: all of them come from PostgreSQL's plan, or none."""
+    outcomes = {}
+    with server.connect(settings={**CPU, "pg_turbine.debug_force_offload": "on"}) as session:
+        session.query("CREATE TABLE m AS SELECT i AS id, i % 1000 AS k, CASE WHEN i % 7 > 0 THEN i END AS n "
+                      "FROM generate_series(1, 1500000) i")
+        session.query("VACUUM ANALYZE m")
+        query = "SELECT id, n FROM m WHERE k >= 0"
+        session.query(f"SELECT turbine.gpu_result('{query}')")
+        for i in range(12):
+            timer = threading.Timer(0.005 + i * 0.01, lambda: os.kill(server.service_pid(), signal.SIGKILL))
+            timer.start()
+            outcome = session.run(f"SELECT turbine.gpu_result('{query}')")
+            timer.join()
+            outcomes[outcome.sqlstate] = outcomes.get(outcome.sqlstate, 0) + 1
+            if outcome.sqlstate == "00000":
+                # The service that has it may be the one that was killed.
+                server.wait_for_service()
+                answer = session.run(f"SELECT turbine.export('{outcome.rows[0][0]}')")
+                if answer.sqlstate == "00000":
+                    with redeem(bytes_of(answer.rows[0][0])) as imported:
+                        right = sorted(imported.values("id")) == list(range(1, 1500001))
+                        nulls = imported.columns["n"]["nulls"] == 1500000 // 7
+                        bench.check(f"rows of a service killed after {5 + i * 10} ms", None if right and nulls else "others")
+            else:
+                bench.check("refused", None if outcome.sqlstate in ("08006", "53200") else str(outcome.error))
+            server.wait_for_service()
+        session.query("DROP TABLE m")
+    print(f"  killed meanwhile: {outcomes}", flush=True)
 
 
 def patiently(attempt):
@@ -573,6 +605,9 @@ def gpu(bench):
                 session.query("SELECT turbine.pin('g', device => 'host')")
                 with redeem(token(session, "turbine.export('g')")) as imported:
                     bench.equal("where it is pinned", imported.description["device"], {"kind": "host"})
+                session.query("SELECT turbine.pin('g', device => 'gpu7')")
+                with redeem(token(session, "turbine.export('g')")) as imported:
+                    bench.equal("pinned to a GPU that is not there", imported.description["device"], {"kind": "host"})
                 bench.equal("in gstore", session.value("SELECT exported_bytes > 0 FROM turbine.gstore"), "t")
                 # More than the fake GPU has.
                 session.query("SELECT turbine.gpu_result('SELECT 1')")

@@ -264,9 +264,9 @@ AS 'MODULE_PATHNAME', 'turbine_attnums_of';
 -- is gone with the session, unless a token of it is kept.
 CREATE DOMAIN turbine.result AS uuid;
 
--- Runs a query, one SELECT, with the caller's rights and keeps its rows as columns in a GPU's memory, or in host memory where
--- there is none. They never pass the client. All results and exports together take at most half of the memory that queries
--- may use (53200 beyond that). [More](exports.md).
+-- Runs a query with the caller's rights and keeps its rows as columns in a GPU's memory, or in host memory where there is
+-- none. All results and exports together take at most half of the memory that queries may use (53200 beyond that).
+-- [More](exports.md).
 CREATE FUNCTION turbine.gpu_result(
 	query text, -- one SELECT, WITH … SELECT, VALUES or TABLE
 	device text DEFAULT NULL) -- gpu, gpu0, gpu1, ... or host; NULL: a GPU if there is one with room, else the host
