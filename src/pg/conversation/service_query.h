@@ -53,6 +53,7 @@ typedef struct TbProgramSpec
 	double			   estimated_results;		 /* groups, or rows kept: BUILD, PROJECT */
 	uint64			   unread_columns;			 /* wire.h */
 	uint32			   join_table; /* BUILD: the number of the table that it makes */
+	bool			   in_order;   /* wire.h: TB_QUERY_IN_ORDER */
 	TbBatchTaker	  *taker;	/* of all results; NULL: they are kept until they are asked
 								 * for */
 	TbProfile		  *profile; /* of the node, or NULL */

@@ -25,8 +25,9 @@ typedef struct RowReceiver
 	bool		 has_begun;
 	bool		 is_continued; /* another fetch of the same rows */
 	QueryDesc	*query; /* whose plan's last node is asked for columns; NULL: not known */
-	uint64		 most;	/* rows that may be taken that way, */
-	uint64		 taken; /* and that have been */
+	bool		 in_order; /* its rows are wanted as they lie in the table */
+	uint64		 most;	   /* rows that may be taken that way, */
+	uint64		 taken;	   /* and that have been */
 } RowReceiver;
 
 /* Further rows, if the plan's last node is one that returns its results' columns. */
@@ -86,14 +87,14 @@ take_all(RowReceiver *receiver, PlanState *state)
 	List		*outputs;
 	TbRunCursor *cursor = tb_join_bare_cursor(state, &outputs);
 
+	receiver->query = NULL;
 	if (cursor == NULL)
 		return;
-	receiver->query = NULL;
 	taker.outputs = outputs;
 	if (state->instrument != NULL)
 		InstrStartNode(state->instrument);
 	tb_run_cursor_enter(cursor);
-	if (!tb_run_cursor_deliver(cursor, &taker.base))
+	if (!tb_run_cursor_deliver(cursor, &taker.base, receiver->in_order))
 	{
 		receiver->sink->restart(receiver->sink);
 		receiver->taken = 0;
@@ -178,7 +179,7 @@ only_selects(SPIPlanPtr plan)
 static Portal
 open_portal(const char *name, SPIPlanPtr plan, uint32 flags)
 {
-	TbPlanning planning = {.wants_columns = (flags & TB_ROWS_SERIAL) == 0};
+	TbPlanning planning = {.wants_columns = true};
 	Portal volatile portal = NULL;
 
 	tb_planning_push(&planning);
@@ -231,7 +232,8 @@ tb_query_rows(const char *query, uint32 flags, TbRowSink *sink)
 	int				  result;
 
 	init_receiver(&receiver, sink);
-	if ((flags & TB_ROWS_SERIAL) == 0)
+	receiver.in_order = (flags & TB_ROWS_IN_ORDER) != 0;
+	if ((flags & TB_ROWS_IN_ORDER) == 0)
 		cursor_options |= CURSOR_OPT_PARALLEL_OK;
 	SPI_connect();
 	plan = SPI_prepare_cursor(query, 0, NULL, cursor_options);

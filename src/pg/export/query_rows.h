@@ -35,7 +35,7 @@ struct TbRowSink
 
 #define TB_ROWS_SELECT 0x01u   /* only SELECT and the like, changing nothing */
 #define TB_ROWS_SNAPSHOT 0x02u /* under the active snapshot; SELECT alone */
-#define TB_ROWS_SERIAL 0x04u   /* no parallel workers: rows of a table come in its order */
+#define TB_ROWS_IN_ORDER 0x04u /* of one table without conditions: in its order */
 
 /* Runs one statement to its end. `begin` is called once, or never: then it returns no rows.
  * Raises errors. */

@@ -423,7 +423,8 @@ export_relation(Oid relid, ArrayType *columns, bool keep)
 	nest = NewGUCNestLevel();
 	(void) set_config_option("synchronize_seqscans", "off", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
-	copy_query(query, TB_ROWS_SERIAL, &terms, &info);
+	copy_query(query, RELKIND_HAS_TABLE_AM(rel->rd_rel->relkind) ? TB_ROWS_IN_ORDER : 0,
+			   &terms, &info);
 	AtEOXact_GUC(true, nest);
 	relation_close(rel, NoLock);
 	return make_token(id_of(&info), keep, NULL, 0);
