@@ -22,7 +22,7 @@ export TURBINE_BUILD := $(abspath $(BUILD))
 .PHONY: check-glossary format lint bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
 .PHONY: never-slower bench-fresh-rows bench-fact-pairs whole-plans
 .PHONY: python-packages python-wheel bench-exports bench-files
-.PHONY: gpu-bundle install clean
+.PHONY: cuda-compiler gpu-bundle install clean
 
 all: build
 
@@ -43,18 +43,18 @@ demo: configure
 
 # Everything a merge needs, in the default collation of a new cluster and, what depends on
 # it, in C besides. The last line sums up: N passed, N failed.
-test: build python-packages
+test: build python-packages cuda-compiler
 	@$(PYTHON) test/run_all.py
 
 test-unit: build
 	@$(PYTHON) test/run_all.py layers unit
 
 # One suite by its name in test/run_all.py, the one list of them.
-test-%: build python-packages
+test-%: build python-packages cuda-compiler
 	@$(PYTHON) test/run_all.py $*
 
 # The long forms: hours rather than minutes.
-test-nightly: build python-packages
+test-nightly: build python-packages cuda-compiler
 	@$(PYTHON) test/run_all.py --nightly
 
 # Engine, device library and their unit tests under ASAN and UBSAN; then a service
@@ -133,6 +133,10 @@ bench-instructions: build
 # Generators and peers from PyPI, in a folder of their own.
 python-packages: deps
 	@tools/install_python_packages.sh $(BUILD)/python
+
+# nvcc from PyPI, for functions of LANGUAGE plcuda.
+cuda-compiler:
+	@packaging/install_cuda_compiler.sh $(BUILD)/cuda
 
 # The Python package as a wheel, in $(BUILD)/wheel. It has no compiled part: one wheel fits every machine.
 python-wheel: python-packages

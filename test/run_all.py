@@ -157,6 +157,10 @@ SUITES = {
         PYTHON + ["test/gstore_crashes.py"],
         "kills lose no committed row of a pinned table, and bring back none that was rolled back",
         ("--rounds", "1000")),
+    "plcuda": Suite(
+        PYTHON + ["test/plcuda.py"],
+        "functions of LANGUAGE plcuda return what they should, and harm nothing whatever they do",
+        alone=True),
     "exports": Suite(
         PYTHON + ["test/exports.py"],
         "other processes open results and tables as PostgreSQL returns them, and only those who may"),

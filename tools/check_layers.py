@@ -84,6 +84,10 @@ PARTS = {
     "export.mysql": ("src/export/mysql", "export"),
     "export.backend": ("src/export/backend", "contract file_values export export.postgres"),
 
+    # Functions of LANGUAGE plcuda: the process that runs them, and the headers that nvcc compiles them with.
+    "plcuda": ("src/plcuda/runner", "contract plcuda.include cuda"),
+    "plcuda.include": ("src/plcuda/include", "contract"),
+
     # The extension. "pg" is what lies in no room (module.c).
     "pg.settings": ("src/pg/settings", ABOVE),
     "pg.shmem": ("src/pg/shmem", ABOVE),
@@ -108,6 +112,7 @@ PARTS = {
     "pg.export": ("src/pg/export", ABOVE),
     "pg.fdw": ("src/pg/fdw", ABOVE),
     "pg.results": ("src/pg/results", ABOVE),
+    "pg.plcuda": ("src/pg/plcuda", ABOVE),
     "pg.views": ("src/pg/views", ABOVE),
     "pg.supervisor": ("src/pg/supervisor", "tables contract catalog pg.settings pg.shmem pg.bridge pg.cache"),
     "pg": ("src/pg", ABOVE),

@@ -6,7 +6,7 @@ Owns: how the comments of src/pg/sql/pg_turbine--*.sql become a page. A heading
 what it does; its lines "--   word: text" become a table, and a comment beside an
 argument or column says what that is. A view shows the columns of the function
 of the same name. An object without a comment is an error, except if a wrapper,
-a type or a cast refers to it. So is a table of the counters of turbine.stat_queries that has
+a language, a type or a cast refers to it. So is a table of the counters of turbine.stat_queries that has
 other names than the sources.
 Called by: tools/check_tree.py (--check), a person (--write). With --check the
 last line is `N passed, N failed`, counted in objects.
@@ -39,7 +39,7 @@ class ScriptError(Exception):
 
 @dataclass
 class Object:
-    kind: str  # "function", "view", "wrapper" or "type"
+    kind: str  # "function", "view", "wrapper", "language" or "type"
     name: str
     text: str
     words: list  # (word, meaning)
@@ -121,8 +121,8 @@ def read_script(text):
     """The sections with their objects, in order."""
     sections, bare = [], {}
     for comment, statement in statements(text):
-        # Functions that a wrapper, a type or a cast needs are no subject of their own.
-        if statement and statement[0].startswith(("CREATE FOREIGN", "CREATE TYPE", "CREATE CAST")):
+        # Functions that a wrapper, a language, a type or a cast needs are no subject of their own.
+        if statement and statement[0].startswith(("CREATE FOREIGN", "CREATE TYPE", "CREATE CAST", "CREATE LANGUAGE")):
             for function in re.findall(r"turbine\.(\w+)", "\n".join(statement)):
                 bare.pop(function, None)
         if not statement:
@@ -130,7 +130,8 @@ def read_script(text):
             continue
         first = statement[0]
         if first.startswith("CREATE FUNCTION"):
-            if comment and "_handler" in first:  # the wrapper's comment stands above the functions that it needs
+            # The comment of a wrapper or a language stands above the functions that it needs.
+            if comment and "_handler" in first:
                 words = read_comment(comment)
                 sections[-1].objects.append(Object("wrapper", "", *words))
             elif comment:
@@ -143,6 +144,9 @@ def read_script(text):
         elif first.startswith("CREATE FOREIGN DATA WRAPPER"):
             wrapper = sections[-1].objects[-1]
             wrapper.name = first.split()[-1].rstrip(";")
+        elif first.startswith("CREATE LANGUAGE"):
+            language = sections[-1].objects[-1]
+            language.kind, language.name = "language", first.split()[2]
         elif first.startswith(("CREATE TYPE", "CREATE DOMAIN")):
             if comment:  # above the shell, before the functions that it needs
                 sections[-1].objects.append(Object("type", first.split()[2].rstrip(";"), *read_comment(comment)))
@@ -168,8 +172,8 @@ def object_lines(item):
         lines = [f"### {item.name}", "", f"`{item.name}({arguments}) → {result}`", ""]
     elif item.kind == "view":
         lines = [f"### {item.name} (view)", ""]
-    elif item.kind == "type":
-        lines = [f"### {item.name} (type)", ""]
+    elif item.kind in ("type", "language"):
+        lines = [f"### {item.name} ({item.kind})", ""]
     else:
         lines = [f"### {item.name} (foreign-data wrapper and server)", ""]
     lines += [item.text, ""]

@@ -17,6 +17,7 @@
 #include "pg/cache/cache_policy.h"
 #include "pg/gstore/foreign_syntax.h"
 #include "pg/settings/guc.h"
+#include "pg/settings/plcuda_settings.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/scan/column_scan.h"
@@ -45,6 +46,7 @@ _PG_init(void)
 						 "server.")));
 
 	tb_guc_init();
+	tb_plcuda_settings_init();
 	tb_trace_file_init();
 	tb_cache_policy_init();
 	tb_foreign_syntax_init();

@@ -31,6 +31,7 @@
 #include "pg/cache/cache_policy.h"
 #include "pg/results/copy_builder.h"
 #include "pg/results/export_session.h"
+#include "pg/results/table_export.h"
 #include "pg/shmem/device_list.h"
 #include "pg/shmem/export_address.h"
 
@@ -92,7 +93,7 @@ read_host(uint8 host[UUID_LEN])
 }
 
 static bytea *
-make_token(const pg_uuid_t *result, bool keep, const uint32 *columns, int ncolumns)
+make_token(const pg_uuid_t *result, uint32 flags, const uint32 *columns, int ncolumns)
 {
 	const char *path = socket_path();
 	Size		length = strlen(path);
@@ -102,7 +103,7 @@ make_token(const pg_uuid_t *result, bool keep, const uint32 *columns, int ncolum
 	bytea	   *token = palloc(VARHDRSZ + sizeof(head) + length);
 
 	read_host(head.host);
-	tb_export_make_token(result, keep ? TB_EXPORT_KEEP : 0, columns, ncolumns, head.secret);
+	tb_export_make_token(result, flags, columns, ncolumns, head.secret);
 	SET_VARSIZE(token, VARHDRSZ + sizeof(head) + length);
 	memcpy(VARDATA(token), &head, sizeof(head));
 	memcpy(VARDATA(token) + sizeof(head), path, length);
@@ -307,7 +308,8 @@ turbine_export_result(PG_FUNCTION_ARGS)
 			columns[ncolumns++] = i;
 		}
 	}
-	PG_RETURN_BYTEA_P(make_token(result, PG_GETARG_BOOL(2), columns, ncolumns));
+	PG_RETURN_BYTEA_P(
+		make_token(result, PG_GETARG_BOOL(2) ? TB_EXPORT_KEEP : 0, columns, ncolumns));
 }
 
 /* Rows that this transaction has changed are nobody else's to see yet, and a rollback would
@@ -397,7 +399,7 @@ select_of(Relation rel, List *names)
 
 /* The rows of a table, in their order, as a copy that its token alone names. */
 static bytea *
-export_relation(Oid relid, ArrayType *columns, bool keep)
+export_relation(Oid relid, ArrayType *columns, uint32 flags)
 {
 	TbCopyTerms	 terms = {.flags = TB_EXPORT_OF_TOKEN, .relation = relid};
 	TbExportInfo info;
@@ -427,7 +429,13 @@ export_relation(Oid relid, ArrayType *columns, bool keep)
 			   &terms, &info);
 	AtEOXact_GUC(true, nest);
 	relation_close(rel, NoLock);
-	return make_token(id_of(&info), keep, NULL, 0);
+	return make_token(id_of(&info), flags, NULL, 0);
+}
+
+bytea *
+tb_export_table_once(Oid relid)
+{
+	return export_relation(relid, NULL, TB_EXPORT_ONCE);
 }
 
 Datum
@@ -437,7 +445,7 @@ turbine_export_relation(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	PG_RETURN_BYTEA_P(export_relation(PG_GETARG_OID(0),
 									  PG_ARGISNULL(1) ? NULL : PG_GETARG_ARRAYTYPE_P(1),
-									  PG_GETARG_BOOL(2)));
+									  PG_GETARG_BOOL(2) ? TB_EXPORT_KEEP : 0));
 }
 
 /* A result's id is no table's name that anybody has. */
@@ -459,13 +467,13 @@ turbine_export_named(PG_FUNCTION_ARGS)
 							 NoLock, false);
 	PG_RETURN_BYTEA_P(export_relation(relid,
 									  PG_ARGISNULL(1) ? NULL : PG_GETARG_ARRAYTYPE_P(1),
-									  PG_GETARG_BOOL(2)));
+									  PG_GETARG_BOOL(2) ? TB_EXPORT_KEEP : 0));
 }
 
 Datum
 turbine_export_ipchandle(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BYTEA_P(export_relation(PG_GETARG_OID(0), NULL, false));
+	PG_RETURN_BYTEA_P(export_relation(PG_GETARG_OID(0), NULL, 0));
 }
 
 Datum

@@ -19,6 +19,7 @@
 
 #include "pg/shmem/cache_progress.h"
 #include "pg/shmem/pinned_databases.h"
+#include "pg/shmem/plcuda_slots.h"
 
 #define TB_NONCE_BYTES 16
 
@@ -65,6 +66,7 @@ typedef struct TbSharedState
 	TbCacheLoad	  loads[TB_MAX_CACHE_LOADS];
 
 	TbPinnedDatabase pinned_databases[TB_MAX_PINNED_DATABASES];
+	TbPlcudaSlot	 plcuda[TB_PLCUDA_MOST_PROCESSES];
 
 	/* atomic */
 	pg_atomic_uint64 code_shapes[TB_CODE_SHAPES];  /* 0: none */

@@ -48,7 +48,19 @@ GRANT SELECT ON turbine.gstore TO PUBLIC;
 
 -- The words of foreign tables for pinned tables, with a server of the same name. `CREATE FOREIGN TABLE ... SERVER gstore_fdw`
 -- makes an ordinary table and pins all its columns. So the table can have keys, indexes, checks and statistics, and psql and
--- pg_dump show a table. `ALTER`, `DROP`, `COMMENT ON` and `SECURITY LABEL ON FOREIGN TABLE` take every pinned table. Other servers
+-- pg_dump show a table. `ALTER`, `DROP`, `-- == CUDA functions ==
+
+-- Functions that are written in CUDA C++: `CREATE FUNCTION ... LANGUAGE plcuda`. Only superusers create them.
+-- [Its page](plcuda.md) has blocks, types and errors.
+CREATE FUNCTION turbine.plcuda_call_handler() RETURNS language_handler
+LANGUAGE C
+AS 'MODULE_PATHNAME', 'turbine_plcuda_call_handler';
+CREATE FUNCTION turbine.plcuda_validator(oid) RETURNS void
+LANGUAGE C STRICT
+AS 'MODULE_PATHNAME', 'turbine_plcuda_validator';
+CREATE LANGUAGE plcuda HANDLER turbine.plcuda_call_handler VALIDATOR turbine.plcuda_validator;
+
+COMMENT ON` and `SECURITY LABEL ON FOREIGN TABLE` take every pinned table. Other servers
 -- of this wrapper do the same. CREATE needs USAGE on the server. Servers and columns have no options.
 -- [Its page](gstore_fdw.md) has the statements and the errors.
 --   pinning: table option: the number of a GPU, or `host`; without it any GPU, else the host
@@ -286,3 +298,6 @@ COMMENT ON FOREIGN DATA WRAPPER arrow_fdw IS 'Arrow and Parquet files of the ser
 COMMENT ON SERVER arrow_fdw IS 'files of this server';
 COMMENT ON FUNCTION turbine.to_arrow(text, text, text, boolean) IS 'writes a query''s rows to an Arrow file of the server; returns their number';
 COMMENT ON FUNCTION turbine.to_parquet(text, text, text) IS 'writes a query''s rows to a Parquet file of the server; returns their number';
+COMMENT ON FUNCTION turbine.plcuda_call_handler() IS 'handler of LANGUAGE plcuda';
+COMMENT ON FUNCTION turbine.plcuda_validator(oid) IS 'compiles a function of LANGUAGE plcuda';
+COMMENT ON LANGUAGE plcuda IS 'functions in CUDA C++, which run in a process of their own';

@@ -384,6 +384,18 @@ AS 'MODULE_PATHNAME', 'turbine_exports';
 CREATE VIEW turbine.exports AS SELECT * FROM turbine.exports();
 GRANT SELECT ON turbine.exports TO PUBLIC;
 
+-- == CUDA functions ==
+
+-- Functions that are written in CUDA C++: `CREATE FUNCTION ... LANGUAGE plcuda`. Only superusers create them.
+-- [Its page](plcuda.md) has blocks, types and errors.
+CREATE FUNCTION turbine.plcuda_call_handler() RETURNS language_handler
+LANGUAGE C
+AS 'MODULE_PATHNAME', 'turbine_plcuda_call_handler';
+CREATE FUNCTION turbine.plcuda_validator(oid) RETURNS void
+LANGUAGE C STRICT
+AS 'MODULE_PATHNAME', 'turbine_plcuda_validator';
+CREATE LANGUAGE plcuda HANDLER turbine.plcuda_call_handler VALIDATOR turbine.plcuda_validator;
+
 -- == Arrow and Parquet files ==
 
 -- The foreign-data wrapper of Arrow and Parquet files on the server, with a server of the same name.
@@ -483,3 +495,6 @@ COMMENT ON FOREIGN DATA WRAPPER arrow_fdw IS 'Arrow and Parquet files of the ser
 COMMENT ON SERVER arrow_fdw IS 'files of this server';
 COMMENT ON FUNCTION turbine.to_arrow(text, text, text, boolean) IS 'writes a query''s rows to an Arrow file of the server; returns their number';
 COMMENT ON FUNCTION turbine.to_parquet(text, text, text) IS 'writes a query''s rows to a Parquet file of the server; returns their number';
+COMMENT ON FUNCTION turbine.plcuda_call_handler() IS 'handler of LANGUAGE plcuda';
+COMMENT ON FUNCTION turbine.plcuda_validator(oid) IS 'compiles a function of LANGUAGE plcuda';
+COMMENT ON LANGUAGE plcuda IS 'functions in CUDA C++, which run in a process of their own';

@@ -1,0 +1,13 @@
+/*
+ * table_export.h - an export of a table for a process of this server: as turbine.export
+ * makes it, with its rights and refusals.
+ */
+#ifndef TURBINE_PG_RESULTS_TABLE_EXPORT_H
+#define TURBINE_PG_RESULTS_TABLE_EXPORT_H
+
+#include "postgres.h"
+
+/* A token for all columns that is good once, by whomever. Raises errors. */
+extern bytea *tb_export_table_once(Oid relid);
+
+#endif

@@ -1,0 +1,512 @@
+#!/usr/bin/env python3
+"""plcuda.py - LANGUAGE plcuda: functions in CUDA C++ take and return what they should, and harm nothing.
+
+`values`: every type, there and back, NULLs. `results`: rows, sets, void. `bodies`: what is refused, and the compiler's errors
+with the function's own lines. `arrays`: what a function may not return. `tables`: arguments of type reggstore, against SELECT.
+`crashes`: signals, exits, processes, memory. `cancels`: cancelled and timed out calls return soon. `sessions`: at most so many
+processes; others wait, idle ones give way, killed ones are replaced. `cache`: compiled once. `rights`: superusers only.
+`kernels`: without a GPU a kernel is an error. `samples`: those of the documentation. `no_compiler`: what to do.
+Needs nvcc: `make cuda-compiler`. Without a GPU host code runs, and kernels are compiled only.
+Must never: depend on a GPU, or on the machine's own CUDA toolkit.
+Called by: make test-plcuda, test/run_all.py.
+"""
+
+import contextlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+
+import cluster  # noqa: E402
+from cache_bench import Bench  # noqa: E402
+from pg_client import ConnectionLost, DatabaseError  # noqa: E402
+
+CUDA = cluster.BUILD / "cuda"
+SAMPLES = cluster.REPOSITORY / "src" / "plcuda" / "samples"
+PROCESSES = 2
+SOON = 0.5  # seconds of a cancelled call: 0.2 on an idle machine
+
+# type: (what the function returns, values and what comes back)
+TYPES = {
+    "bool": ("!arg1", {"true": "f", "false": "t"}),
+    "int2": ("arg1 + 1", {"-32768": "-32767", "41": "42"}),
+    "int4": ("arg1 + 1", {"-2147483648": "-2147483647"}),
+    "int8": ("arg1 + 1", {"9223372036854775806": "9223372036854775807"}),
+    "float4": ("arg1 * 2", {"1.25": "2.5", "'NaN'": "NaN"}),
+    "float8": ("arg1 * 2", {"-1.25": "-2.5", "'-Infinity'": "-Infinity"}),
+    "oid": ("arg1 + 1", {"4294967294": "4294967295"}),
+    "date": ("arg1 + 1", {"'2024-02-28'": "2024-02-29"}),
+    "timestamp": ("arg1 + 1", {"'2024-02-28 01:02:03'": "2024-02-28 01:02:03.000001"}),
+    "timestamptz": ("arg1", {"'2024-02-28 01:02:03+00'": "2024-02-28 01:02:03+00"}),
+    "time": ("arg1", {"'01:02:03'": "01:02:03"}),
+    "money": ("arg1", {"'$1.50'": "$1.50"}),
+    '"char"': ("arg1", {"'x'": "x"}),
+    "text": ("arg1", {"'äbc€'": "äbc€", "''": "", "repeat('ab', 100000)": "ab" * 100000}),
+    "varchar": ("arg1", {"'x '": "x "}),
+    "bpchar": ("arg1", {"'x '": "x "}),
+    "bytea": ("arg1", {r"'\x00ff00'": r"\x00ff00"}),
+    "numeric": ("arg1", {"12345678901234567890123456789.000": "12345678901234567890123456789.000", "'NaN'": "NaN"}),
+    "uuid": ("arg1", {"'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'": "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"}),
+    "json": ("arg1", {"'[1, 2]'": "[1, 2]"}),
+    "jsonb": ("arg1", {"'{\"a\": 1}'": '{"a": 1}'}),
+    "interval": ("arg1", {"'1 day 2 hours'": "1 day 02:00:00"}),
+    "inet": ("arg1", {"'10.0.0.1/8'": "10.0.0.1/8"}),
+    "mood": ("arg1", {"'glad'": "glad"}),
+    "small": ("arg1 + 1", {"8": "9"}),
+    "int4[]": ("arg1", {"'{1,2,NULL,3}'": "{1,2,NULL,3}", "'{}'": "{}", "'[2:3]={1,2}'": "[2:3]={1,2}"}),
+    "bool[]": ("arg1", {"'{t,f}'": "{t,f}"}),
+    "float8[]": ("arg1", {"'{{1,2},{3,4}}'": "{{1,2},{3,4}}"}),
+    "text[]": ("arg1", {"'{a,NULL,\"b c\",\"\"}'": '{a,NULL,"b c",""}'}),
+    "numeric[]": ("arg1", {"'{1.50,2}'": "{1.50,2}"}),
+}
+
+
+def create(session, arguments, result, body, decl="", name="f", options="", head=""):
+    """Makes a function of these parts."""
+    declarations = f"#plcuda_decl\n{decl}\n" if decl else ""
+    session.query(f"CREATE OR REPLACE FUNCTION {name}({arguments}) RETURNS {result} LANGUAGE plcuda {options} AS $plcuda$\n"
+                  f"{head}{declarations}#plcuda_begin\n{body}\n#plcuda_end\n$plcuda$")
+
+
+def refuses(bench, name, session, sql, sqlstate, *texts):
+    """A statement fails with this SQLSTATE and says all of these."""
+    outcome = session.run(sql)
+    bench.equal(name, outcome.sqlstate, sqlstate)
+    said = "\n".join(outcome.error.fields.get(field, "") for field in "MDHW") if outcome.error else ""
+    for text in texts:
+        bench.check(f"{name}: says {text}", None if text in said else said)
+
+
+def runners(server):
+    """Processes that run functions."""
+    return [pid for pid, name in server.descendants().items() if name == "turbine-plcuda"]
+
+
+def is_up(bench, name, session):
+    """The server lives, and the session's next call works."""
+    bench.equal(f"{name}: the next call", session.value("SELECT fine(1)"), "2")
+
+
+def values(bench, server):
+    with server.connect() as session:
+        session.query("CREATE TYPE mood AS ENUM ('sad', 'glad'); CREATE DOMAIN small AS int CHECK (value < 10); "
+                      "CREATE TYPE pair AS (a int, b text)")
+        for kind, (result, rows) in TYPES.items():
+            create(session, kind, kind, f"if (arg1_isnull) PLCUDA_RETURN_NULL();\nreturn {result};")
+            for value, expected in rows.items():
+                bench.equal(f"{kind}: {value[:40]}", session.value(f"SELECT f(({value})::{kind})"), expected)
+            bench.equal(f"{kind}: NULL", session.value(f"SELECT f(NULL::{kind})"), None)
+            session.query(f"DROP FUNCTION f({kind})")
+        create(session, "pair", "text", "return plcuda_text(arg1);")
+        bench.equal("a row as an argument", session.value("SELECT f((1, 'x')::pair)"), "(1,x)")
+        create(session, "small", "small", "return arg1 + 1;")
+        refuses(bench, "a domain's check", session, "SELECT f(9)", "23514", "small")
+        create(session, "a int, b text, c int DEFAULT 5", "text",
+               'return plcuda_text(std::to_string(arg1) + VARDATA(arg2) + std::to_string(arg3));', options="STRICT", name="many")
+        bench.equal("several arguments, a default", session.value("SELECT many(1, 'x')"), "1x5")
+        bench.equal("STRICT", session.value("SELECT many(1, NULL)"), None)
+        create(session, "VARIADIC real[]", "real",
+               "const VectorTypeFloat *v = (const VectorTypeFloat *)arg1; float sum = 0;\n"
+               "if (!VALIDATE_ARRAY_VECTOR_TYPE_STRICT(arg1, PG_FLOAT4OID)) EEXIT(\"no vector\");\n"
+               "for (int i = 0; i < v->height; i++) sum += v->values[i];\nreturn sum;", name="total")
+        bench.equal("a vector", session.value("SELECT total(1, 2, 3.5)"), "6.5")
+        for array in ("'{}'", "'{{1,2}}'", "'[0:1]={1,2}'", "'{1,NULL}'"):
+            refuses(bench, f"no vector: {array}", session, f"SELECT total(VARIADIC {array})", "38000", "no vector")
+        create(session, "n int", "int[]",
+               "VectorTypeInt *v; v = (VectorTypeInt *)plcuda_text(std::string(ARRAY_VECTOR_RAWSIZE(4, arg1), 0));\n"
+               "INIT_ARRAY_VECTOR(v, PG_INT4OID, sizeof(cl_int), arg1);\n"
+               "for (int i = 0; i < arg1; i++) v->values[i] = i;\nreturn (varlena *)v;", name="made")
+        bench.equal("a vector of its own", session.value("SELECT made(3)"), "{0,1,2}")
+        bench.equal("a large one", session.value("SELECT sum(i) FROM unnest(made(5000000)) i"), "12499997500000")
+        bench.equal("many calls", session.value("SELECT sum(many(i, 'x')::varchar(1)::int) FROM generate_series(1, 1000) i"),
+                    session.value("SELECT sum(left(i::text, 1)::int) FROM generate_series(1, 1000) i"))
+
+
+def results(bench, server):
+    with server.connect() as session:
+        create(session, "a int, OUT x int, OUT y text, OUT z numeric", "record",
+               'plcuda_row r;\nif (arg1 == 3) PLCUDA_RETURN_NULL();\nr.c1 = arg1;\nr.c2 = plcuda_text("t");\nr.c3 = "1.50";\n'
+               "r.isnull[0] = arg1 == 2;\nreturn r;")
+        bench.equal("a row", session.query("SELECT * FROM f(1)"), [("1", "t", "1.50")])
+        bench.equal("its NULLs", session.query("SELECT f(2), f(3)"), [("(,t,1.50)", None)])
+        session.query("CREATE TABLE parts (a int, b text, c int, d numeric(10,1)); ALTER TABLE parts DROP COLUMN b")
+        create(session, "", "parts", 'plcuda_row r;\nr.c1 = 1;\nr.c2 = 2;\nr.c3 = "3.26";\nreturn r;', name="part")
+        bench.equal("a table's row", session.query("SELECT * FROM part()"), [("1", "2", "3.3")])
+        create(session, "n int", "SETOF int", "for (int i = 0; i < arg1; i++) plcuda_emit(i);\nplcuda_emit_null();", name="numbers")
+        bench.equal("a set", session.query("SELECT * FROM numbers(2)"), [("0",), ("1",), (None,)])
+        bench.equal("a large set", session.query("SELECT count(*), sum(n) FROM numbers(300000) n"), [("300001", "44999850000")])
+        bench.equal("in a target list", session.query("SELECT numbers(1)"), [("0",), (None,)])
+        create(session, "n int", "TABLE(a int, b text)",
+               "for (int i = 0; i < arg1; i++)\n{\nplcuda_row r;\nr.c1 = i;\nr.c2 = plcuda_text(std::to_string(i));\nplcuda_emit(r);\n}",
+               name="rows")
+        bench.equal("rows", session.query("SELECT * FROM rows(2)"), [("0", "0"), ("1", "1")])
+        bench.equal("no rows", session.query("SELECT * FROM rows(0)"), [])
+        create(session, "", "void", "return;", name="nothing")
+        bench.equal("void", session.query("SELECT nothing()"), [("",)])
+        create(session, "", "int", 'EEXIT("no %s %d", "luck", 7);\nreturn 1;', name="raises")
+        refuses(bench, "EEXIT", session, "SELECT raises()", "38000", "no luck 7", "function public.raises")
+        create(session, "", "int", 'throw std::runtime_error("thrown");\nreturn 1;', "#include <stdexcept>", name="raises")
+        refuses(bench, "an exception", session, "SELECT raises()", "38000", "thrown")
+        create(session, "", "int", 'EEXIT("%s", "\\xff");\nreturn 1;', name="raises")
+        refuses(bench, "a message without an encoding", session, "SELECT raises()", "38000", "not valid")
+        create(session, "", "int", "static int n;\nreturn ++n;", name="counts")
+        bench.equal("one process a session", [session.value("SELECT counts()") for _ in range(3)], ["1", "2", "3"])
+
+
+def bodies(bench, server):
+    def body(text, result="int", arguments=""):
+        return f"CREATE OR REPLACE FUNCTION wrong({arguments}) RETURNS {result} LANGUAGE plcuda AS $plcuda${text}$plcuda$"
+
+    with server.connect() as session:
+        refuses(bench, "no block", session, body("return 1;"), "42601", "line 1 of function public.wrong", "outside of blocks")
+        refuses(bench, "no end", session, body("\n#plcuda_begin\nreturn 1;"), "42601", "line 3", "lacks its #plcuda_end")
+        refuses(bench, "an unknown block", session, body("#plcuda_prep\n#plcuda_end"), "42601", "#plcuda_prep is not known")
+        refuses(bench, "a library of options", session, body("#plcuda_library -x\n#plcuda_begin\n#plcuda_end"), "42601",
+                "name of a library")
+        refuses(bench, "host code", session, body("\n#plcuda_begin\n\nreturn argh;\n#plcuda_end"), "42601", "public.wrong(4): error",
+                '"argh" is undefined')
+        refuses(bench, "a declaration", session, body("\n#plcuda_decl\nint x\n#plcuda_begin\nreturn 1;\n#plcuda_end"), "42601",
+                "public.wrong(", "expected a")
+        refuses(bench, "a kernel", session, body("\n#plcuda_decl\nKERNEL_FUNCTION(void)\nk() { printf(y); }\n#plcuda_begin\nreturn 1;\n"
+                                                 "#plcuda_end"), "42601", "public.wrong(4): error", '"y" is undefined')
+        refuses(bench, "no result", session, body("#plcuda_begin\n#plcuda_end"), "42601", "missing return")
+        refuses(bench, "a library that is not there", session, body("#plcuda_library nowhere\n#plcuda_begin\nreturn 1;\n#plcuda_end"),
+                "42601", "nowhere")
+        refuses(bench, "a header that is not there", session, body("#plcuda_include no.h\n#plcuda_begin\nreturn 1;\n#plcuda_end"),
+                "42601", "public.wrong:1", "no.h")
+        fine = "#plcuda_begin\nreturn 1;\n#plcuda_end"
+        refuses(bench, "record", session, body(fine, "record"), "0A000", "OUT parameters")
+        refuses(bench, "trigger", session, body(fine, "trigger"), "0A000", "trigger")
+        refuses(bench, "any type", session, body(fine, "int", "anyelement"), "0A000", "anyelement")
+        session.query("SET check_function_bodies = off")
+        session.query(body("return 1;"))
+        refuses(bench, "unchecked, called", session, "SELECT wrong()", "42601", "outside of blocks")
+        session.query("RESET check_function_bodies")
+        refuses(bench, "a procedure", session, f"CREATE PROCEDURE p() LANGUAGE plcuda AS $plcuda${fine}$plcuda$", "0A000")
+        create(session, "", "float8", "return twice(M_PI);", "static double twice(double x) { return 2 * x; }",
+               head="#plcuda_include <math.h>\n#plcuda_library m\n", name="included")
+        bench.equal("a header and a library", session.value("SELECT round(included()::numeric, 3)"), "6.283")
+
+
+def arrays(bench, server):
+    """What a function must not get away with."""
+    damages = {
+        "a header of more bytes": "SET_VARSIZE(v, 1 << 20);",
+        "more elements": "v->height = 1000;",
+        "too many elements": "v->height = 2000000000;",
+        "a negative height": "v->height = -1;",
+        "another type": "v->elemtype = PG_INT8OID;",
+        "dimensions": "v->ndim = 9;",
+        "an offset": "v->dataoffset = 8;",
+        "no bytes": "SET_VARSIZE(v, 4);",
+    }
+    with server.connect() as session:
+        for name, damage in damages.items():
+            create(session, "", "int[]", "VectorTypeInt *v = (VectorTypeInt *)plcuda_text(std::string(100, 0));\n"
+                   f"INIT_ARRAY_VECTOR(v, PG_INT4OID, 4, 3);\n{damage}\nreturn (varlena *)v;", name="damaged")
+            outcome = session.run("SELECT damaged()")
+            bench.check(name, None if outcome.sqlstate in ("22P03", "38000") else f"{outcome.sqlstate} {outcome.error}")
+        create(session, "", "text", 'return plcuda_text("\\xff\\xfe");', name="damaged_text")
+        refuses(bench, "text of no encoding", session, "SELECT damaged_text()", "22021")
+        create(session, "", "numeric", 'return "many";', name="damaged_number")
+        refuses(bench, "no number", session, "SELECT damaged_number()", "22P02")
+        is_up(bench, "arrays", session)
+
+
+def tables(bench, server):
+    with server.connect() as session:
+        session.query("CREATE TABLE t (a int, gone int, b real, c text, d boolean, n bigint, w float8)")
+        session.query("INSERT INTO t SELECT i, 0, i / 2.0, 'x' || i, i % 2 = 0, nullif(i % 3, 0), i FROM generate_series(1, 30000) i")
+        session.query("ALTER TABLE t DROP COLUMN gone; SELECT turbine.pin('t', device => 'host')")
+        session.query("CREATE TABLE empty (a int); SELECT turbine.pin('empty', device => 'host')")
+        total = """static double total(const kern_data_store *kds, const kern_colmeta &m)
+        {
+            const char *values = (const char *)kds + __kds_unpack(m.va_offset);
+            const unsigned char *valid = (const unsigned char *)kds + __kds_unpack(m.nullmap_offset);
+            double sum = 0;
+            for (cl_uint i = 0; i < kds->nitems; i++)
+            {
+                if (m.nullmap_offset != 0 && (valid[i / 8] >> (i % 8) & 1) == 0) continue;
+                if (m.atttypid == PG_INT4OID) sum += ((const cl_int *)values)[i];
+                if (m.atttypid == PG_INT8OID) sum += ((const cl_long *)values)[i];
+                if (m.atttypid == PG_FLOAT4OID) sum += ((const cl_float *)values)[i];
+                if (m.atttypid == PG_FLOAT8OID) sum += ((const cl_double *)values)[i];
+                if (m.atttypid == PG_BOOLOID) sum += ((const cl_bool *)values)[i];
+            }
+            return sum;
+        }"""
+        create(session, "t reggstore", "TABLE(attnum int, type oid, total float8, last text)", """
+        if (arg1 == nullptr) return;
+        const kern_data_store *kds = (const kern_data_store *)arg1->map;
+        if (((uintptr_t)kds & 4095) != 0) EEXIT("no page");
+        for (cl_uint j = 0; j < kds->ncols; j++)
+        {
+            const kern_colmeta &m = kds->colmeta[j];
+            if (m.atttypid == 0) continue;
+            plcuda_row row;
+            row.c1 = m.attnum; row.c2 = m.atttypid; row.c3 = total(kds, m);
+            row.isnull[3] = m.atttypid != PG_TEXTOID || kds->nitems == 0;
+            if (!row.isnull[3])
+            {
+                const cl_long *ends = (const cl_long *)((const char *)kds + __kds_unpack(m.va_offset)) + kds->nitems - 1;
+                row.c4 = plcuda_text((const char *)kds + __kds_unpack(m.extra_offset) + ends[0], ends[1] - ends[0]);
+            }
+            plcuda_emit(row);
+        }""", total, name="totals")
+        expected = [("1", "23", "450015000", None), ("3", "700", "225007500", None), ("4", "25", "0", "x30000"),
+                    ("5", "16", "15000", None), ("6", "20", "30000", None), ("7", "701", "450015000", None)]
+        bench.equal("columns", session.query("SELECT * FROM totals('t')"), expected)
+        bench.equal("again", session.query("SELECT * FROM totals('t')"), expected)
+        bench.equal("an empty table", session.query("SELECT * FROM totals('empty')"), [("1", "23", "0", None)])
+        bench.equal("NULL", session.query("SELECT * FROM totals(NULL)"), [])
+        bench.equal("nothing is left", session.query("SELECT * FROM turbine.exports"), [])
+        session.query("UPDATE t SET a = a + 1")
+        bench.equal("another revision", session.value("SELECT total FROM totals('t') WHERE attnum = 1"), "450045000")
+        refuses(bench, "changed in this transaction", session, "BEGIN; DELETE FROM t; SELECT * FROM totals('t')", "25001")
+        session.query("ROLLBACK")
+        session.query("CREATE TABLE other (a int)")
+        refuses(bench, "no pinned table", session, "SELECT * FROM totals('other')", "42809", "not a pinned table")
+
+
+def crashes(bench, server):
+    ends = {
+        "*(volatile int *)0 = 1;": "crashed: Segmentation fault",
+        "abort();": "crashed: Aborted",
+        "exit(3);": "ended its process with status 3",
+        "_exit(0);": "ended its process with status 0",
+        "close(3);": "ended its process",
+        "kill(getpid(), SIGTERM);": "crashed: Terminated",
+        "for (;;) if (fork() < 0) abort();": "tried to start a process",
+        'if (system("true") != 0) abort();': "tried to start a process",
+        'execl("/bin/true", "true", nullptr);': "tried to start a process",
+        "std::terminate();": "crashed: Aborted",
+        'write(3, "nonsense nonsense", 17);': "damaged its process",
+        'puts("hello"); fflush(stdout); abort();': "hello",
+        'fprintf(stderr, "%s", std::string(500000, \'x\').c_str()); abort();': "xxxx",
+    }
+    headers = "#include <csignal>\n#include <exception>\n#include <unistd.h>"
+    with server.connect() as session:
+        for body, says in ends.items():
+            create(session, "", "int", f"{body}\nreturn 1;", headers, name="misbehaves")
+            refuses(bench, body, session, "SELECT misbehaves()", "38000", says)
+            is_up(bench, body, session)
+        takes = {
+            "std::string s;\nfor (;;) s += \"0123456789012345678901234567890123456789\";": ("53200", "no more memory"),
+            "for (;;) memset(malloc(1 << 20), 1, 1 << 20);": ("38000", "pg_turbine.plcuda_memory"),
+            "for (;;) memset(mmap(0, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), 1, 1 << 20);":
+                ("53200", "256 MB"),
+        }
+        for body, (sqlstate, says) in takes.items():
+            create(session, "", "int", body, "#include <sys/mman.h>", name="takes")
+            with contextlib.closing(server.connect(settings={"pg_turbine.plcuda_memory": "256MB"})) as other:
+                refuses(bench, body, other, "SELECT takes()", sqlstate, says)
+            is_up(bench, body, session)
+        bench.equal("no crash of the server", "terminated by signal" in server.logfile.read_text(errors="replace"), False)
+
+
+def cancels(bench, server):
+    with server.connect() as session, server.connect() as other:
+        loops = {"computes": "volatile int x = 1;\nwhile (x) ;\nreturn 1;", "sleeps": "for (;;) pause();\nreturn 1;"}
+        for name, body in loops.items():
+            create(session, "", "int", body, "#include <unistd.h>", name="endless")
+            session.query("SET statement_timeout = '300ms'")
+            started = time.monotonic()
+            refuses(bench, f"{name}: timeout", session, "SELECT endless()", "57014")
+            late = time.monotonic() - started - 0.3
+            bench.check(f"{name}: returns soon", None if late < SOON else f"{late:.2f} s late")
+            session.query("RESET statement_timeout")
+            session.send("SELECT endless()")
+            time.sleep(0.3)
+            started = time.monotonic()
+            session.cancel()
+            with contextlib.suppress(DatabaseError):
+                session.finish()
+            bench.check(f"{name}: cancel", None if time.monotonic() - started < SOON else "late")
+            is_up(bench, name, session)
+        create(session, "", "SETOF int", "for (;;) plcuda_emit(1);", name="endless_rows")
+        session.query("SET statement_timeout = '300ms'")
+        refuses(bench, "rows without end", session, "SELECT count(*) FROM endless_rows()", "57014")
+        session.query("RESET statement_timeout")
+        # A session that is terminated in the midst of a call.
+        session.send("SELECT endless()")
+        time.sleep(0.3)
+        other.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'SELECT endless()'")
+        with contextlib.suppress(DatabaseError, ConnectionLost, OSError):
+            session.finish()
+        is_up(bench, "terminated", other)
+        deadline = time.monotonic() + 10
+        while len(runners(server)) > 1 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        bench.equal("only the other session's process is left", len(runners(server)), 1)
+
+
+def sessions(bench, server):
+    with server.connect() as session:
+        create(session, "s float8", "int", "usleep(arg1 * 1e6);\nreturn getpid();", "#include <unistd.h>", name="naps")
+    with contextlib.ExitStack() as stack:
+        many = [stack.enter_context(server.connect()) for _ in range(5)]
+        pids = [session.value("SELECT naps(0)") for session in many]
+        bench.equal("each has a process of its own", len(set(pids)), len(many))
+        most = 0
+        for session in many:
+            session.send("SELECT naps(0.4)")
+        deadline = time.monotonic() + 0.3
+        while time.monotonic() < deadline:
+            most = max(most, len([pid for pid in runners(server) if is_running(pid)]))
+        bench.check("at most so many processes", None if 1 <= most <= PROCESSES else f"{most}")
+        for session in many:
+            bench.check("waits and returns", None if session.finish() else "no result")
+        # Waiting ends at a cancel.
+        for session in many[:PROCESSES]:
+            session.send("SELECT naps(2)")
+        time.sleep(0.2)
+        many[-1].query("SET statement_timeout = '300ms'")
+        refuses(bench, "waits for a process", many[-1], "SELECT naps(0)", "57014")
+        for session in many[:PROCESSES]:
+            session.finish()
+        # A process that somebody has killed while it was idle, and the session's next call.
+        for pid in runners(server):
+            with contextlib.suppress(ProcessLookupError):
+                cluster.signal_running([pid], signal.SIGKILL)
+        time.sleep(0.1)
+        for session in many[:PROCESSES]:
+            bench.check("a killed process is replaced", None if session.value("SELECT naps(0)") else "no result")
+        # Nothing of the server's is open there.
+        pid = int(many[0].value("SELECT naps(0)"))
+        names = sorted(int(entry.name) for entry in Path(f"/proc/{pid}/fd").iterdir())
+        bench.equal("descriptors", [fd for fd in names if fd < 4], [0, 1, 2, 3])
+        links = [str((Path(f"/proc/{pid}/fd") / str(fd)).readlink()) for fd in names]
+        bench.equal("no file of the server", [link for link in links if str(server.data) in link], [])
+    deadline = time.monotonic() + 10
+    while runners(server) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    bench.equal("no process outlives its session", runners(server), [])
+
+
+def is_running(pid):
+    try:
+        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+
+
+def cache(bench, server):
+    folder = server.data / "pg_turbine" / "plcuda"
+    with server.connect() as session:
+        create(session, "", "int", "return 12321;", name="cached")
+        before = sorted(folder.iterdir())
+        create(session, "", "int", "return 12321;", name="cached")
+        bench.equal("compiled once", sorted(folder.iterdir()), before)
+        bench.equal("no folders of compilers", [path.name for path in before if path.suffix != ".so"], [])
+        bench.equal("for the server alone", oct(folder.stat().st_mode & 0o777), "0o700")
+        for path in before:
+            path.unlink()
+        bench.equal("compiled anew", session.value("SELECT cached()"), "12321")
+        started = time.monotonic()
+        session.query("SELECT cached() FROM generate_series(1, 1000)")
+        bench.check("a call costs little", None if time.monotonic() - started < 2 else f"{time.monotonic() - started} ms")
+        # Two sessions compile the same function.
+        outcomes = []
+        for path in folder.iterdir():
+            path.unlink()
+
+        def call():
+            with server.connect() as other:
+                outcomes.append(other.value("SELECT cached()"))
+        threads = [threading.Thread(target=call) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        bench.equal("two compile at once", outcomes, ["12321", "12321"])
+
+
+def rights(bench, server):
+    with server.connect() as session:
+        session.query("CREATE ROLE plain LOGIN; GRANT CREATE ON SCHEMA public TO plain")
+        create(session, "a int", "int", "return arg1;", name="shared")
+    with server.connect(user="plain") as plain:
+        refuses(bench, "an untrusted language", plain, "CREATE FUNCTION own() RETURNS int LANGUAGE plcuda AS $$\n#plcuda_begin\n"
+                "return 1;\n#plcuda_end\n$$", "42501", "plcuda")
+        bench.equal("others may call", plain.value("SELECT shared(5)"), "5")
+        for setting in ("cuda_home = '/tmp'", "plcuda_memory = '1GB'"):
+            refuses(bench, f"SET {setting}", plain, f"SET pg_turbine.{setting}", "42501")
+    dump = subprocess.run([server.bindir / "pg_dump", "-h", server.directory, "-U", "postgres", "-s", "postgres"],
+                          capture_output=True, text=True, check=True).stdout
+    dumped = re.search(r"CREATE FUNCTION public\.shared.*\n.*LANGUAGE plcuda", dump)
+    bench.check("functions are dumped", None if dumped else "not in the dump")
+
+
+def kernels(bench, server):
+    with server.connect() as session:
+        create(session, "x real[]", "float8", """
+        double *sum;
+        cudaError_t rc = cudaMallocManaged(&sum, sizeof(double));
+        if (rc != cudaSuccess)
+            CUEXIT(rc, "no memory");
+        *sum = 0;
+        total<<<1, 1024>>>(sum, (const VectorTypeFloat *)arg1);
+        rc = cudaStreamSynchronize(NULL);
+        if (rc != cudaSuccess)
+            CUEXIT(rc, "no sum");
+        return *sum;""", """
+        KERNEL_FUNCTION_MAXTHREADS(void) total(double *sum, const VectorTypeFloat *x)
+        {
+            __shared__ float v[MAXTHREADS_PER_BLOCK];
+            v[get_local_id()] = get_global_id() < x->height ? x->values[get_global_id()] : 0;
+            float s = pgstromTotalSum(v, MAXTHREADS_PER_BLOCK);
+            if (get_local_id() == 0)
+                atomicAdd(sum, (double)s);
+        }""", name="kernel_total", options="STRICT")
+        create(session, "", "int", "k<<<1, 32>>>();\nreturn 1;", "KERNEL_FUNCTION(void) k() {}", name="launches")
+        if session.query("SELECT 1 FROM turbine.devices WHERE usable AND device LIKE 'gpu%'"):
+            bench.equal("a kernel", session.value("SELECT kernel_total('{1,2,3.5}')"), "6.5")
+            bench.equal("another", session.value("SELECT launches()"), "1")
+        else:
+            refuses(bench, "no device", session, "SELECT kernel_total('{1,2}')", "55000", "there is no CUDA device")
+            refuses(bench, "no device, not asked", session, "SELECT launches()", "55000", "there is no CUDA device")
+        is_up(bench, "kernels", session)
+
+
+def samples(bench, server):
+    with server.connect() as session:
+        for path in sorted(SAMPLES.glob("*.sql")):
+            outcome = session.run(path.read_text())
+            bench.check(path.name, None if outcome.error is None else str(outcome.error.fields))
+        bench.equal("a model is applied", session.value("SELECT round(logistic_probability('{0,1}', '{0}')::numeric, 2)"), "0.50")
+
+
+def no_compiler(bench, server):
+    with server.connect() as session:
+        session.query("SET pg_turbine.cuda_home = '/nowhere'")
+        session.notices.clear()
+        create(session, "", "int", "return 77;", name="later")
+        bench.check("a warning", None if any("no CUDA compiler" in notice["M"] for notice in session.notices) else f"{session.notices}")
+        refuses(bench, "a call", session, "SELECT later()", "55000", "no CUDA compiler", "/nowhere")
+        session.query("RESET pg_turbine.cuda_home")
+        bench.equal("with a compiler", session.value("SELECT later()"), "77")
+
+
+def main():
+    if not (CUDA / "bin" / "nvcc").exists():
+        print(f"there is no nvcc in {CUDA}: make cuda-compiler\n0 passed, 1 failed")
+        return 1
+    bench = Bench()
+    with cluster.Cluster("plcuda", settings={"pg_turbine.cuda_home": str(CUDA), "pg_turbine.plcuda_processes": str(PROCESSES)}) as server:
+        with server.connect() as session:
+            create(session, "a int", "int", "return arg1 + 1;", name="fine")
+        for scene in (values, results, bodies, arrays, tables, crashes, cancels, sessions, cache, rights, kernels, samples, no_compiler):
+            started, before = time.monotonic(), bench.failed
+            scene(bench, server)
+            print(f"  {scene.__name__}: {'ok' if bench.failed == before else 'FAILED'}, {time.monotonic() - started:.0f} s", flush=True)
+    print(f"{bench.passed} passed, {bench.failed} failed")
+    return bench.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
