@@ -131,8 +131,7 @@ RETURNS turbine.result
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_gpu_result';
 
--- Opens a cursor for fetch_result, which gets through it sooner than through one of DECLARE: if the rows are columns of tables
--- and files, they come as columns. Returns its name. It ends with CLOSE or the transaction.
+-- Opens a cursor for fetch_result, which is faster over it than over one of DECLARE. Returns its name.
 CREATE FUNCTION turbine.open_cursor(
 	cursor text,
 	query text) -- one SELECT
@@ -161,9 +160,8 @@ RETURNS SETOF record
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_result_columns';
 
--- A token: the right to open the columns of a result on this machine, with the Python package for instance. If the session
--- came by a unix socket the token is good for its client's user of the operating system, for pg_turbine.export_lifetime, as
--- often as wanted; else it is good for one import. It ends with the session, unless it is kept.
+-- A token: the right to open the columns of a result on this machine, with the Python package for instance.
+-- [Who may use it](exports.md#who-may-open-it), and until when.
 CREATE FUNCTION turbine.export(
 	result turbine.result,
 	columns text[] DEFAULT NULL, -- NULL: all
