@@ -21,7 +21,7 @@ export TURBINE_BUILD := $(abspath $(BUILD))
 .PHONY: all deps configure build demo test test-unit test-nightly test-sanitize check-layers check-format
 .PHONY: check-glossary format lint bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
 .PHONY: never-slower bench-fresh-rows bench-fact-pairs whole-plans
-.PHONY: python-packages python-wheel bench-exports bench-files
+.PHONY: python-packages python-wheel bench-exports bench-results bench-files
 .PHONY: cuda-compiler gpu-bundle install clean
 
 all: build
@@ -93,6 +93,10 @@ bench-sessions: build
 # pg2arrow, to_arrow and to_parquet beside COPY of psql and of DuckDB.
 bench-exports: build python-packages
 	@$(BUILD)/python/bin/python bench/exports.py $(BENCH_ARGS)
+
+# Rows that become columns of this process, beside psycopg, pyarrow and DuckDB.
+bench-results: build python-packages
+	@$(BUILD)/python/bin/python bench/results.py $(BENCH_ARGS)
 
 # The Star Schema Benchmark over Arrow and Parquet files, beside DuckDB over the same files.
 bench-files: build python-packages

@@ -238,7 +238,8 @@ def cursors(bench, server):
     with server.connect(settings=CPU) as session:
         for forced, query in (("off", "SELECT id FROM f ORDER BY id"), ("on", "SELECT id FROM f WHERE x >= 0 ORDER BY id")):
             session.query(f"SET pg_turbine.debug_force_offload = {forced}")
-            session.query(f"BEGIN; DECLARE c CURSOR FOR {query}")
+            opened = f"DECLARE c CURSOR FOR {query}" if forced == "off" else f"SELECT turbine.open_cursor('c', '{query}')"
+            session.query(f"BEGIN; {opened}")
             found = []
             while (result := session.value("SELECT turbine.fetch_result('c', 17001)")) is not None:
                 with redeem(token(session, f"turbine.export('{result}')")) as imported:
@@ -250,6 +251,7 @@ def cursors(bench, server):
             bench.equal("at the end", session.value("SELECT turbine.fetch_result('c', 1) IS NULL"), "t")
             bench.fails("no rows", session, "SELECT turbine.fetch_result('c', 0)", "22023")
             session.query("ROLLBACK")
+        bench.fails("no SELECT", session, "SELECT turbine.open_cursor('c', 'DELETE FROM f')", "0A000")
         bench.fails("no cursor", session, "SELECT turbine.fetch_result('c', 1)", "34000")
         session.query("BEGIN; DECLARE h CURSOR WITH HOLD FOR SELECT id FROM f ORDER BY id LIMIT 5; COMMIT")
         with redeem(token(session, "turbine.export(turbine.fetch_result('h', 3))")) as imported:
@@ -458,6 +460,7 @@ def lifetime(bench, server):
             refused(bench, "of the service before", lambda: patiently(lambda: redeem(data)))
             bench.equal("new ones", redeem(token(session, "turbine.export('f')")).rows, 50000)
             imported.close()
+        killed_meanwhile(bench, server)
         with server.connect(settings=CPU) as session:
             pid = int(session.value("SELECT pg_backend_pid()"))
             data = token(session, "turbine.export('d', keep => true)")
@@ -469,6 +472,37 @@ def lifetime(bench, server):
         redeem(data).close()
         refused(bench, "but for kept ones", lambda: redeem(plain))
         admin.query(f"SELECT turbine.release('\\x{data.hex()}'::bytea)")
+
+
+def killed_meanwhile(bench, server):
+    """A service that dies while rows are on their way: all of them come from PostgreSQL's plan, or none."""
+    outcomes = {}
+    with server.connect(settings={**CPU, "pg_turbine.debug_force_offload": "on"}) as session:
+        session.query("CREATE TABLE m AS SELECT i AS id, i % 1000 AS k, CASE WHEN i % 7 > 0 THEN i END AS n "
+                      "FROM generate_series(1, 1500000) i")
+        session.query("VACUUM ANALYZE m")
+        query = "SELECT id, n FROM m WHERE k >= 0"
+        session.query(f"SELECT turbine.gpu_result('{query}')")
+        for i in range(12):
+            timer = threading.Timer(0.005 + i * 0.01, lambda: os.kill(server.service_pid(), signal.SIGKILL))
+            timer.start()
+            outcome = session.run(f"SELECT turbine.gpu_result('{query}')")
+            timer.join()
+            outcomes[outcome.sqlstate] = outcomes.get(outcome.sqlstate, 0) + 1
+            if outcome.sqlstate == "00000":
+                # The service that has it may be the one that was killed.
+                server.wait_for_service()
+                answer = session.run(f"SELECT turbine.export('{outcome.rows[0][0]}')")
+                if answer.sqlstate == "00000":
+                    with redeem(bytes_of(answer.rows[0][0])) as imported:
+                        right = sorted(imported.values("id")) == list(range(1, 1500001))
+                        nulls = imported.columns["n"]["nulls"] == 1500000 // 7
+                        bench.check(f"rows of a service killed after {5 + i * 10} ms", None if right and nulls else "others")
+            else:
+                bench.check("refused", None if outcome.sqlstate in ("08006", "53200") else str(outcome.error))
+            server.wait_for_service()
+        session.query("DROP TABLE m")
+    print(f"  killed meanwhile: {outcomes}", flush=True)
 
 
 def patiently(attempt):
@@ -571,6 +605,9 @@ def gpu(bench):
                 session.query("SELECT turbine.pin('g', device => 'host')")
                 with redeem(token(session, "turbine.export('g')")) as imported:
                     bench.equal("where it is pinned", imported.description["device"], {"kind": "host"})
+                session.query("SELECT turbine.pin('g', device => 'gpu7')")
+                with redeem(token(session, "turbine.export('g')")) as imported:
+                    bench.equal("pinned to a GPU that is not there", imported.description["device"], {"kind": "host"})
                 bench.equal("in gstore", session.value("SELECT exported_bytes > 0 FROM turbine.gstore"), "t")
                 # More than the fake GPU has.
                 session.query("SELECT turbine.gpu_result('SELECT 1')")
@@ -587,6 +624,8 @@ def main():
     parser.add_argument("--only", nargs="*", default=SCENES)
     options = parser.parse_args()
     bench = Bench()
+    # Columns go to host memory, where they can be read here, whatever the machine has.
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
     wanted = set(options.only)
     if wanted - {"memory", "gpu"}:
         with cluster.Cluster("exports", settings={"listen_addresses": "127.0.0.1", "port": free_port()}) as server:

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import answers  # noqa: E402
 import cluster  # noqa: E402
-from cache_bench import CPU, QUERY, ROWS, Bench, blocks_of, cached_blocks, make  # noqa: E402
+from cache_bench import CPU, QUERY, ROWS, Bench, blocks_of, cached_blocks, make, shown  # noqa: E402
 from cache_loading import caught_up, replica, soon  # noqa: E402
 from pg_client import DatabaseError  # noqa: E402
 from run_sql import OFF  # noqa: E402
@@ -92,6 +92,10 @@ def columns(bench, server):
         session.query("ALTER TABLE copy DROP k")
         bench.equal("none left", waiting(session, "copy"), None)
         session.query("DROP TABLE copy")
+        session.query("CREATE TABLE sure (id int PRIMARY KEY, k bigint NOT NULL); INSERT INTO sure VALUES (1, 1), (2, 2)")
+        session.query("SELECT turbine.pin('sure')")
+        bench.equal("read, although none can be NULL", set(shown(session, "sure")), {"id", "k"})
+        session.query("DROP TABLE sure")
         session.query("SELECT turbine.pin('t')")
         bench.equal("all", session.value("SELECT columns FROM turbine.gstore"), None)
         bench.equal("no labels of columns", session.value("SELECT count(*) FROM pg_seclabel WHERE objsubid <> 0"), "0")

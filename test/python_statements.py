@@ -57,6 +57,12 @@ CREATE FUNCTION turbine.release(turbine.result) RETURNS boolean
   LANGUAGE sql AS 'INSERT INTO turbine.log VALUES (''release''); SELECT true';
 CREATE FUNCTION turbine.release(token bytea) RETURNS boolean
   LANGUAGE sql AS 'INSERT INTO turbine.log VALUES (''release token''); SELECT true';
+CREATE FUNCTION turbine.open_cursor(cursor text, query text) RETURNS text LANGUAGE plpgsql AS $$
+  DECLARE cursor_ refcursor := cursor;
+  BEGIN
+    OPEN cursor_ NO SCROLL FOR EXECUTE query;
+    RETURN cursor;
+  END $$;
 CREATE FUNCTION turbine.fetch_result(cursor text, rows bigint, device text DEFAULT NULL) RETURNS turbine.result LANGUAGE plpgsql AS $$
   DECLARE found uuid; cursor_ refcursor := cursor; count int := rows;
   BEGIN

@@ -153,6 +153,10 @@ SUITES = {
     "gstore": Suite(
         PYTHON + ["test/gstore.py"],
         "statements about foreign tables of gstore_fdw make and change pinned tables, and harm no others"),
+    "gstore-crashes": Suite(
+        PYTHON + ["test/gstore_crashes.py"],
+        "kills lose no committed row of a pinned table, and bring back none that was rolled back",
+        ("--rounds", "1000")),
     "plcuda": Suite(
         PYTHON + ["test/plcuda.py"],
         "functions of LANGUAGE plcuda return what they should, and harm nothing whatever they do",

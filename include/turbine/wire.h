@@ -214,6 +214,8 @@ typedef struct TbFiles
 #define TB_QUERY_COPIED 0x10u  /* B brings most pages, from its buffers */
 #define TB_QUERY_PROFILE 0x20u /* QUERY_DONE says how wall time was spent */
 #define TB_QUERY_TRACE 0x40u   /* besides, TRACE messages come before it */
+/* PROJECT without a result plan: rows come back in the table's order, or the query fails */
+#define TB_QUERY_IN_ORDER 0x80u
 #define TB_ANY_DEVICE 0xffffffffu
 typedef struct TbQuery
 {

@@ -28,6 +28,7 @@ from .sessions import Session, session_of
 QUEUED = 2
 SHUFFLED = 4
 _CURSOR = "pg_turbine_batches"
+_OPEN = "SELECT turbine.open_cursor($1::text, $2::text)"
 _FETCH = """
 WITH made AS MATERIALIZED (SELECT turbine.fetch_result($1::text, $2::bigint, $3::text) AS result)
 SELECT result::text, CASE WHEN result IS NOT NULL THEN turbine.export(result) END FROM made"""
@@ -116,7 +117,7 @@ def _fetch_all(state: _State, session: Session) -> None:
 
 def _fetch_shared(state: _State, session: Session) -> bool:
     """False, before the first batch: the export socket cannot be reached."""
-    session.execute(f"DECLARE {_CURSOR} NO SCROLL CURSOR FOR {state.query.strip().rstrip(';')}")
+    session.fetch(_OPEN, _CURSOR, state.query)
     is_first = True
     while not state.stopped.is_set():
         result, token = session.fetch(_FETCH, _CURSOR, state.rows, state.device)[0]

@@ -103,6 +103,10 @@ class DeviceQuery {
   /* What the query may use of the host's memory, its rows there included. */
   virtual MemoryBudget& host_memory() = 0;
 
+  /* PROJECT, before the first chunk: fetch() returns rows in the order in which they lie in their table. Where that is
+   * not known in the end, finish() throws. Throws DeviceError: the device never knows it. */
+  virtual void keep_order() { throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not keep the rows' order"); }
+
   /* PROJECT, before the first chunk: rows may stay on the device, whose windows (below) want them. They come to the
    * host when fetch() asks for them. */
   virtual void keep_rows_on_device() {}

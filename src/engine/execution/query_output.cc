@@ -32,7 +32,8 @@ QueryOutput::QueryOutput(Engine& engine, std::shared_ptr<const Program> program,
       totals_(totals),
       profile_(profile),
       unread_columns_(request.query.unread_columns),
-      estimated_groups_(request.query.estimated_groups) {
+      estimated_groups_(request.query.estimated_groups),
+      in_order_(request.query.flags & TB_QUERY_IN_ORDER) {
   const bool has_rows = program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT;
   if (!request.result_plan.empty()) plan_ = ResultPlan::parse(request.result_plan, *program_);
   if (!request.continuation.empty()) {
@@ -65,6 +66,7 @@ void QueryOutput::compile(bool full) {
 
 const ZoneOrder* QueryOutput::begin(DeviceQuery& query) {
   query_ = &query;
+  if (in_order_) query.keep_order();
   if (keeps_few()) {
     pruning_ = std::make_shared<const RowPruning>(*plan_, *program_);
     query.limit_rows(pruning_);

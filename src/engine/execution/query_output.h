@@ -62,6 +62,7 @@ class QueryOutput {
   QueryProfile* const profile_;
   const uint64_t unread_columns_;  // as TbQuery says
   const double estimated_groups_;  // likewise
+  const bool in_order_;            // likewise, TB_QUERY_IN_ORDER
   std::optional<ResultPlan> plan_;
   std::optional<Continuation> continuation_;
   std::shared_ptr<const RowPruning> pruning_;  // where keeps_few()

@@ -76,11 +76,12 @@ void Exports::reserve(ExportCharges& charges, uint64_t have, uint64_t bytes) {
   if (bytes > have) charges.push_back(charge(TB_DEVICE_HOST, bytes - have));
 }
 
-/* The GPU with the fewest queries, or the host. */
+/* The GPU with the fewest queries, or the host. The host stands in for a device that is not there, too. */
 uint32_t Exports::choose_device(const ExportRequest& request) const {
   if (request.create.device != TB_EXPORT_ANY_DEVICE) {
-    if (request.create.device >= devices_.size()) throw DeviceError(TB_FALLBACK_NO_DEVICE, "there is no such device");
-    return request.create.device;
+    if (request.create.device < devices_.size()) return request.create.device;
+    if (request.create.flags & TB_EXPORT_MUST) throw DeviceError(TB_FALLBACK_NO_DEVICE, "there is no such device");
+    return TB_DEVICE_HOST;
   }
   uint32_t best = TB_DEVICE_HOST, fewest = UINT32_MAX;
   for (uint32_t i = 1; i < devices_.size(); i++) {

@@ -34,6 +34,8 @@ struct TbResultBatches
 	BufFile		  *file;
 	bool		   rewound;
 	TbResultBatch *current; /* batch from the file, handed out */
+	TbResultBatch *taken;	/* where a taker finds a batch */
+	Size		   taken_size;
 };
 
 static const void *
@@ -150,14 +152,14 @@ views_are_inside(const TbResultBatch *groups, uint32 column)
 	return true;
 }
 
-static TbResultBatch *
+/* `copy`: of so many bytes. False if it is malformed. */
+static bool
 copy_batch(const TbResultBatches *batches, const TbResultBatch *groups, const char *slot,
-		   Size size)
+		   Size size, TbResultBatch *copy)
 {
 	Size used = offsetof(TbResultBatch, columns) +
 		batches->ncolumns * sizeof(groups->columns[0]);
-	TbResultBatch *copy = palloc(size);
-	char		  *to = (char *) copy;
+	char *to = (char *) copy;
 
 	/* The head, then columns, then texts. */
 	memcpy(copy, groups, used);
@@ -181,18 +183,15 @@ copy_batch(const TbResultBatches *batches, const TbResultBatch *groups, const ch
 	{
 		if (tb_type_is_text(batches->types[i]) && !is_unread(batches, i) &&
 			!views_are_inside(copy, i))
-		{
-			pfree(copy);
-			return NULL;
-		}
+			return false;
 	}
-	return copy;
+	return true;
 }
 
 /* Takes a RESULT_BATCH message and its slot's content; false if it is malformed. */
 static bool
 add_batch(TbResultBatches *batches, const TbIncoming *message, const char *slot,
-		  uint64 slot_size)
+		  uint64 slot_size, TbBatchTaker *taker)
 {
 	const TbResultBatch *groups = (const TbResultBatch *) message->payload;
 	Batch				*batch;
@@ -209,9 +208,27 @@ add_batch(TbResultBatches *batches, const TbIncoming *message, const char *slot,
 	size = check_bounds(batches, groups, slot_size);
 	if (size == 0)
 		return false;
-	copy = copy_batch(batches, groups, slot, size);
-	if (copy == NULL)
+	/* A taker is done with it at once: the next one's copy takes its place. */
+	if (taker != NULL)
+	{
+		if (batches->taken_size < size)
+		{
+			if (batches->taken != NULL)
+				pfree(batches->taken);
+			batches->taken = palloc(size);
+			batches->taken_size = size;
+		}
+		if (!copy_batch(batches, groups, slot, size, batches->taken))
+			return false;
+		taker->take(taker, batches->taken);
+		return true;
+	}
+	copy = palloc(size);
+	if (!copy_batch(batches, groups, slot, size, copy))
+	{
+		pfree(copy);
 		return false;
+	}
 
 	/* Keep it in memory or file. */
 	batch = palloc0(sizeof(Batch));
@@ -266,7 +283,7 @@ tb_result_batches_collect(TbServiceQuery *query, bool fed)
 			   sizeof(slot_free.slot));
 		if (slot_free.slot >= ready->nslots ||
 			!add_batch(batches, &message, tb_service_query_slot(query, slot_free.slot),
-					   ready->slot_size))
+					   ready->slot_size, spec->taker))
 		{
 			(void) tb_service_query_protocol_error(query, "groups outside of their slot");
 			break;

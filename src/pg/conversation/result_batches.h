@@ -18,7 +18,8 @@
 typedef struct TbResultBatches TbResultBatches;
 
 /* After INPUT_END: takes all batches in, up to QUERY_DONE. NULL if the query has failed
- * meanwhile. In the current memory context; beyond work_mem in a temporary file. */
+ * meanwhile. In the current memory context; beyond work_mem in a temporary file. If the
+ * query has a taker it gets them, and none is kept. */
 extern TbResultBatches *tb_result_batches_collect(TbServiceQuery *query, bool fed);
 
 /* The next batch, valid until the next call; NULL at the end. Its offsets count from its

@@ -376,6 +376,8 @@ tb_service_query_send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 		header.flags |= TB_QUERY_CHECKSUMS;
 	if (copied)
 		header.flags |= TB_QUERY_COPIED;
+	if (query->spec.in_order)
+		header.flags |= TB_QUERY_IN_ORDER;
 	header.flags |= tb_profile_query_flags(query->spec.profile);
 	header.nblocks = nblocks;
 	header.estimated_rows = query->spec.estimated_rows;

@@ -29,6 +29,14 @@ typedef struct TbStageConnection
 	uint64		  serial;
 } TbStageConnection;
 
+/* Who takes result batches as they come, instead of having them kept. The query may fail
+ * after some: then none of them counts. */
+typedef struct TbBatchTaker TbBatchTaker;
+struct TbBatchTaker
+{
+	void (*take)(TbBatchTaker *taker, const TbResultBatch *batch);
+};
+
 /* A program to run; the caller's memory stays valid until the query's end. */
 typedef struct TbProgramSpec
 {
@@ -45,7 +53,10 @@ typedef struct TbProgramSpec
 	double			   estimated_results;		 /* groups, or rows kept: BUILD, PROJECT */
 	uint64			   unread_columns;			 /* wire.h */
 	uint32			   join_table; /* BUILD: the number of the table that it makes */
-	TbProfile		  *profile;	   /* of the node, or NULL */
+	bool			   in_order;   /* wire.h: TB_QUERY_IN_ORDER */
+	TbBatchTaker	  *taker;	/* of all results; NULL: they are kept until they are asked
+								 * for */
+	TbProfile		  *profile; /* of the node, or NULL */
 	TbStageConnection *connection; /* that the stages of a node share; NULL: a
 									* connection for this query alone */
 } TbProgramSpec;

@@ -25,28 +25,10 @@ typedef struct RowReceiver
 	bool		 has_begun;
 	bool		 is_continued; /* another fetch of the same rows */
 	QueryDesc	*query; /* whose plan's last node is asked for columns; NULL: not known */
-	uint64		 most;	/* rows that may be taken that way, */
-	uint64		 taken; /* and that have been */
+	bool		 in_order; /* its rows are wanted as they lie in the table */
+	uint64		 most;	   /* rows that may be taken that way, */
+	uint64		 taken;	   /* and that have been */
 } RowReceiver;
-
-static void
-receiver_startup(DestReceiver *self, int operation, TupleDesc desc)
-{
-	RowReceiver *receiver = (RowReceiver *) self;
-
-	if (receiver->is_continued)
-		return;
-	if (receiver->has_begun)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the query must be a single statement")));
-	if (desc->natts == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the query returns no columns")));
-	receiver->has_begun = true;
-	receiver->sink->begin(receiver->sink, desc);
-}
 
 /* Further rows, if the plan's last node is one that returns its results' columns. */
 static void
@@ -77,6 +59,72 @@ take_columns(RowReceiver *receiver, PlanState *state)
 	if (state->instrument != NULL)
 		InstrStopNode(state->instrument, receiver->taken);
 	state->state->es_processed += receiver->taken;
+}
+
+typedef struct SinkTaker
+{
+	TbBatchTaker base;
+	RowReceiver *receiver;
+	const List	*outputs;
+} SinkTaker;
+
+static void
+pass_batch(TbBatchTaker *taker, const TbResultBatch *batch)
+{
+	SinkTaker	*self = (SinkTaker *) taker;
+	RowReceiver *receiver = self->receiver;
+
+	receiver->sink->add_batch(receiver->sink, self->outputs, batch, 0, batch->nrows);
+	receiver->taken += batch->nrows;
+}
+
+/* All rows of a node that returns columns, before the executor asks for the first: none of
+ * them is kept meanwhile. What fails in the middle begins anew, with PostgreSQL's plan. */
+static void
+take_all(RowReceiver *receiver, PlanState *state)
+{
+	SinkTaker	 taker = {.base = {.take = pass_batch}, .receiver = receiver};
+	List		*outputs;
+	TbRunCursor *cursor = tb_join_bare_cursor(state, &outputs);
+
+	receiver->query = NULL;
+	if (cursor == NULL)
+		return;
+	taker.outputs = outputs;
+	if (state->instrument != NULL)
+		InstrStartNode(state->instrument);
+	tb_run_cursor_enter(cursor);
+	if (!tb_run_cursor_deliver(cursor, &taker.base, receiver->in_order))
+	{
+		receiver->sink->restart(receiver->sink);
+		receiver->taken = 0;
+	}
+	tb_run_cursor_leave(cursor);
+	if (state->instrument != NULL)
+		InstrStopNode(state->instrument, receiver->taken);
+	state->state->es_processed += receiver->taken;
+}
+
+static void
+receiver_startup(DestReceiver *self, int operation, TupleDesc desc)
+{
+	RowReceiver *receiver = (RowReceiver *) self;
+
+	if (receiver->is_continued)
+		return;
+	if (receiver->has_begun)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the query must be a single statement")));
+	if (desc->natts == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the query returns no columns")));
+	receiver->has_begun = true;
+	receiver->sink->begin(receiver->sink, desc);
+	if (receiver->query != NULL && receiver->sink->restart != NULL &&
+		receiver->most == PG_UINT64_MAX)
+		take_all(receiver, receiver->query->planstate);
 }
 
 static bool
@@ -131,7 +179,7 @@ only_selects(SPIPlanPtr plan)
 static Portal
 open_portal(const char *name, SPIPlanPtr plan, uint32 flags)
 {
-	TbPlanning planning = {.wants_columns = (flags & TB_ROWS_SERIAL) == 0};
+	TbPlanning planning = {.wants_columns = true};
 	Portal volatile portal = NULL;
 
 	tb_planning_push(&planning);
@@ -161,6 +209,17 @@ run_select(SPIPlanPtr plan, uint32 flags, RowReceiver *receiver)
 	SPI_cursor_close(portal);
 }
 
+static void pg_attribute_noreturn()
+raise_not_a_select(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("the query must be a single SELECT"),
+			 errdetail(
+				 "Statements that change data, and several statements, are not taken."),
+			 errhint("Run them before, and select what they have left.")));
+}
+
 void
 tb_query_rows(const char *query, uint32 flags, TbRowSink *sink)
 {
@@ -173,7 +232,8 @@ tb_query_rows(const char *query, uint32 flags, TbRowSink *sink)
 	int				  result;
 
 	init_receiver(&receiver, sink);
-	if ((flags & TB_ROWS_SERIAL) == 0)
+	receiver.in_order = (flags & TB_ROWS_IN_ORDER) != 0;
+	if ((flags & TB_ROWS_IN_ORDER) == 0)
 		cursor_options |= CURSOR_OPT_PARALLEL_OK;
 	SPI_connect();
 	plan = SPI_prepare_cursor(query, 0, NULL, cursor_options);
@@ -184,18 +244,29 @@ tb_query_rows(const char *query, uint32 flags, TbRowSink *sink)
 	if (only_selects(plan))
 		run_select(plan, flags, &receiver);
 	else if ((flags & (TB_ROWS_SELECT | TB_ROWS_SNAPSHOT)) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("the query must be a single SELECT"),
-				 errdetail("Statements that change data, and several statements, are not "
-						   "taken."),
-				 errhint("Run them before, and select what they have left.")));
+		raise_not_a_select();
 	else
 	{
 		result = SPI_execute_plan_extended(plan, &options);
 		if (result < 0)
 			elog(ERROR, "the query could not be run: %s", SPI_result_code_string(result));
 	}
+	SPI_finish();
+}
+
+void
+tb_open_cursor(const char *name, const char *query)
+{
+	SPIPlanPtr plan;
+
+	SPI_connect();
+	plan = SPI_prepare_cursor(query, 0, NULL, CURSOR_OPT_NO_SCROLL);
+	if (plan == NULL)
+		elog(ERROR, "the query could not be prepared: %s",
+			 SPI_result_code_string(SPI_result));
+	if (!only_selects(plan))
+		raise_not_a_select();
+	(void) open_portal(name, plan, TB_ROWS_SNAPSHOT);
 	SPI_finish();
 }
 

@@ -28,15 +28,23 @@ struct TbRowSink
 	 */
 	void (*add_batch)(TbRowSink *sink, const List *outputs, const TbResultBatch *batch,
 					  uint32 first, uint32 nrows);
+	/* Forgets all rows so far; the type stays. NULL: it cannot, and gets no batch before
+	 * all have come. */
+	void (*restart)(TbRowSink *sink);
 };
 
 #define TB_ROWS_SELECT 0x01u   /* only SELECT and the like, changing nothing */
 #define TB_ROWS_SNAPSHOT 0x02u /* under the active snapshot; SELECT alone */
-#define TB_ROWS_SERIAL 0x04u   /* no parallel workers: rows of a table come in its order */
+#define TB_ROWS_IN_ORDER 0x04u /* of one table without conditions: in its order */
 
 /* Runs one statement to its end. `begin` is called once, or never: then it returns no rows.
  * Raises errors. */
 extern void tb_query_rows(const char *query, uint32 flags, TbRowSink *sink);
+
+/* Opens a cursor for one SELECT, whose plan returns columns where it can: tb_cursor_rows()
+ * gets through it sooner than through one of DECLARE. It lasts until CLOSE or the
+ * transaction's end. */
+extern void tb_open_cursor(const char *name, const char *query);
 
 /* The next rows of an open cursor, `most` at most. Returns how many there were. */
 extern uint64 tb_cursor_rows(Portal portal, uint64 most, TbRowSink *sink);

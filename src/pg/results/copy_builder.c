@@ -446,6 +446,24 @@ add_batch(TbRowSink *sink, const List *outputs, const TbResultBatch *batch, uint
 	MemoryContextSwitchTo(old);
 }
 
+/* What has been written is written over: bits are stored by the byte, and the rows' number
+ * tells which. */
+static void
+restart(TbRowSink *sink)
+{
+	TbCopyBuilder *builder = (TbCopyBuilder *) sink;
+
+	for (int i = 0; i < builder->ncolumns; i++)
+	{
+		tb_row_column_reset(&builder->columns[i].rows);
+		builder->columns[i].shape.nulls = 0;
+		builder->columns[i].shape.bytes = 0;
+	}
+	builder->nrows = 0;
+	builder->bytes = 0;
+	builder->rows = 0;
+}
+
 TbCopyBuilder *
 tb_copy_builder_start(void)
 {
@@ -454,6 +472,7 @@ tb_copy_builder_start(void)
 	builder->sink.begin = begin;
 	builder->sink.add = add;
 	builder->sink.add_batch = add_batch;
+	builder->sink.restart = restart;
 	builder->context = CurrentMemoryContext;
 	return builder;
 }

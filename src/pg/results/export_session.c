@@ -10,8 +10,10 @@
 
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "storage/latch.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/wait_event.h"
 
 #include "pg/bridge/connection.h"
 #include "pg/bridge/failure.h"
@@ -21,6 +23,8 @@
 #include "pg/settings/service_settings.h"
 
 #define LIST_TIMEOUT_MS 5000
+#define SERVICE_PATIENCE_MS 3000
+#define SERVICE_RETRY_MS 50
 
 static TbConnection *kept_conn = NULL;
 static uint64		 kept_serial = 0;
@@ -110,11 +114,20 @@ open_connection_for_exports(TbFailure *why)
 		if (!discard(&message, why))
 			close_connection();
 	}
-	if (kept_conn != NULL)
+	/* A service that has died is back within a second. */
+	for (int waited = 0; kept_conn == NULL && waited < SERVICE_PATIENCE_MS;
+		 waited += SERVICE_RETRY_MS)
+	{
+		kept_conn = tb_connection_acquire(why);
+		if (kept_conn != NULL)
+			break;
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 SERVICE_RETRY_MS, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	if (kept_conn == NULL || kept_serial == tb_connection_serial(kept_conn))
 		return kept_conn;
-	kept_conn = tb_connection_acquire(why);
-	if (kept_conn == NULL)
-		return NULL;
 	tb_connection_keep(kept_conn);
 	kept_serial = tb_connection_serial(kept_conn);
 	return kept_conn;
@@ -146,30 +159,39 @@ send_files(TbConnection *conn, const Request *request, TbFailure *why)
 	return true;
 }
 
-/* The answer, valid until the next request. Raises what it refuses. */
+/* False, with *why: the connection is lost. */
+static bool
+converse(const Request *request, TbIncoming *answer, TbFailure *why)
+{
+	TbConnection *conn = open_connection_for_exports(why);
+
+	if (conn == NULL)
+		return false;
+	if (send_files(conn, request, why) &&
+		tb_connection_send(conn, request->type, request->parts, request->nparts, NULL, 0,
+						   why))
+	{
+		nunanswered++;
+		if (tb_connection_receive(conn, TB_WAIT_FOREVER, answer, why) == TB_RECEIVED)
+		{
+			nunanswered--;
+			return true;
+		}
+	}
+	close_connection();
+	return false;
+}
+
+/* The answer, valid until the next request. Raises what it refuses. A service that died
+ * meanwhile has lost all copies, so that the next one is asked as if it were the first. */
 static TbIncoming
 ask(const Request *request)
 {
-	TbFailure	  why = {.reason = TB_FALLBACK_NO_SERVICE};
-	TbConnection *conn = open_connection_for_exports(&why);
-	TbIncoming	  answer;
+	TbFailure  why = {.reason = TB_FALLBACK_NO_SERVICE};
+	TbIncoming answer;
 
-	if (conn == NULL)
+	if (!converse(request, &answer, &why) && !converse(request, &answer, &why))
 		raise_failure(&why);
-	if (!send_files(conn, request, &why) ||
-		!tb_connection_send(conn, request->type, request->parts, request->nparts, NULL, 0,
-							&why))
-	{
-		close_connection();
-		raise_failure(&why);
-	}
-	nunanswered++;
-	if (tb_connection_receive(conn, TB_WAIT_FOREVER, &answer, &why) != TB_RECEIVED)
-	{
-		close_connection();
-		raise_failure(&why);
-	}
-	nunanswered--;
 	if (answer.type == TB_MSG_REFUSED)
 	{
 		tb_failure_from_wire(&why, answer.payload, answer.length);

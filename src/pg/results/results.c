@@ -36,6 +36,7 @@
 #include "pg/shmem/export_address.h"
 
 extern PGDLLEXPORT Datum turbine_gpu_result(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum turbine_open_cursor(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum turbine_fetch_result(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum turbine_export_result(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum turbine_export_relation(PG_FUNCTION_ARGS);
@@ -47,6 +48,7 @@ extern PGDLLEXPORT Datum turbine_result_columns(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum turbine_export_endpoint(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(turbine_gpu_result);
+PG_FUNCTION_INFO_V1(turbine_open_cursor);
 PG_FUNCTION_INFO_V1(turbine_fetch_result);
 PG_FUNCTION_INFO_V1(turbine_export_result);
 PG_FUNCTION_INFO_V1(turbine_export_relation);
@@ -189,6 +191,14 @@ turbine_gpu_result(PG_FUNCTION_ARGS)
 	choose_device(PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1)), &terms);
 	copy_query(text_to_cstring(PG_GETARG_TEXT_PP(0)), 0, &terms, &info);
 	PG_RETURN_UUID_P(id_of(&info));
+}
+
+Datum
+turbine_open_cursor(PG_FUNCTION_ARGS)
+{
+	tb_open_cursor(text_to_cstring(PG_GETARG_TEXT_PP(0)),
+				   text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	PG_RETURN_TEXT_P(PG_GETARG_TEXT_PP(0));
 }
 
 Datum
@@ -415,7 +425,8 @@ export_relation(Oid relid, ArrayType *columns, uint32 flags)
 	nest = NewGUCNestLevel();
 	(void) set_config_option("synchronize_seqscans", "off", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
-	copy_query(query, TB_ROWS_SERIAL, &terms, &info);
+	copy_query(query, RELKIND_HAS_TABLE_AM(rel->rd_rel->relkind) ? TB_ROWS_IN_ORDER : 0,
+			   &terms, &info);
 	AtEOXact_GUC(true, nest);
 	relation_close(rel, NoLock);
 	return make_token(id_of(&info), flags, NULL, 0);

@@ -264,9 +264,9 @@ AS 'MODULE_PATHNAME', 'turbine_attnums_of';
 -- is gone with the session, unless a token of it is kept.
 CREATE DOMAIN turbine.result AS uuid;
 
--- Runs a query, one SELECT, with the caller's rights and keeps its rows as columns in a GPU's memory, or in host memory where
--- there is none. They never pass the client. All results and exports together take at most half of the memory that queries
--- may use (53200 beyond that). [More](exports.md).
+-- Runs a query with the caller's rights and keeps its rows as columns in a GPU's memory, or in host memory where there is
+-- none. All results and exports together take at most half of the memory that queries may use (53200 beyond that).
+-- [More](exports.md).
 CREATE FUNCTION turbine.gpu_result(
 	query text, -- one SELECT, WITH … SELECT, VALUES or TABLE
 	device text DEFAULT NULL) -- gpu, gpu0, gpu1, ... or host; NULL: a GPU if there is one with room, else the host
@@ -274,9 +274,17 @@ RETURNS turbine.result
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_gpu_result';
 
+-- Opens a cursor for fetch_result, which is faster over it than over one of DECLARE. Returns its name.
+CREATE FUNCTION turbine.open_cursor(
+	cursor text,
+	query text) -- one SELECT
+RETURNS text
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_open_cursor';
+
 -- The next rows of an open cursor as a result; NULL at its end. A training loop reads a table so, batch by batch.
 CREATE FUNCTION turbine.fetch_result(
-	cursor text, -- of DECLARE
+	cursor text, -- of open_cursor or DECLARE
 	rows bigint, -- at most; at least 1
 	device text DEFAULT NULL) -- as for gpu_result
 RETURNS turbine.result
@@ -295,9 +303,8 @@ RETURNS SETOF record
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_result_columns';
 
--- A token: the right to open the columns of a result on this machine, with the Python package for instance. If the session
--- came by a unix socket the token is good for its client's user of the operating system, for pg_turbine.export_lifetime, as
--- often as wanted; else it is good for one import. It ends with the session, unless it is kept.
+-- A token: the right to open the columns of a result on this machine, with the Python package for instance.
+-- [Who may use it](exports.md#who-may-open-it), and until when.
 CREATE FUNCTION turbine.export(
 	result turbine.result,
 	columns text[] DEFAULT NULL, -- NULL: all
@@ -464,6 +471,7 @@ COMMENT ON FUNCTION attnum_of(regclass, text) IS 'number of a column';
 COMMENT ON FUNCTION attnums_of(regclass, text[]) IS 'numbers of columns';
 COMMENT ON DOMAIN turbine.result IS 'rows of a query that stay in memory as columns';
 COMMENT ON FUNCTION turbine.gpu_result(text, text) IS 'keeps a query''s rows in device memory as columns';
+COMMENT ON FUNCTION turbine.open_cursor(text, text) IS 'opens a cursor whose rows come as columns';
 COMMENT ON FUNCTION turbine.fetch_result(text, bigint, text) IS 'keeps the next rows of a cursor in device memory; NULL at its end';
 COMMENT ON FUNCTION turbine.result_columns(turbine.result) IS 'columns of a result';
 COMMENT ON FUNCTION turbine.export(turbine.result, text[], boolean) IS 'token by which processes of this machine open a result';

@@ -222,6 +222,10 @@ specify(TbStageRun *run, int index, TbProgramSpec *spec, TbFailure *why)
 	/* What only the last stage has. */
 	spec->result = last ? run->result : NULL;
 	spec->unread_columns = last ? run->unread_columns : 0;
+	spec->taker = last ? run->taker : NULL;
+	spec->in_order = last && run->in_order;
+	if (spec->in_order)
+		spec->device = TB_DEVICE_HOST;
 	spec->continuation = last ? run->continuation : NULL;
 	if (spec->continuation != NULL)
 	{
@@ -669,6 +673,20 @@ tb_run_cursor_take_rows(TbRunCursor *cursor, uint64 most, uint32 *first, uint32 
 	cursor->next_row += *nrows;
 	cursor->returned_row = true;
 	return cursor->batch;
+}
+
+bool
+tb_run_cursor_deliver(TbRunCursor *cursor, TbBatchTaker *taker, bool in_order)
+{
+	Assert(!cursor->started);
+	cursor->run->taker = taker;
+	cursor->run->in_order = in_order;
+	tb_run_cursor_start(cursor);
+	/* There are no batches for others. */
+	(void) tb_run_cursor_advance(cursor);
+	cursor->run->taker = NULL;
+	cursor->run->in_order = false;
+	return cursor->finished;
 }
 
 void

@@ -41,6 +41,8 @@ typedef struct TbStageRun
 	CustomScanState		  *css;
 	double				   groups;				/* estimate for the last stage */
 	uint64				   unread_columns;		/* of its results: wire.h */
+	TbBatchTaker		  *taker;				/* of its results; NULL: none */
+	bool				   in_order;			/* the table's: on the host */
 	TbResultPlan		  *result;				/* of the last stage; NULL: none */
 	TbContinuationProgram *continuation;		/* behind that; NULL: none */
 	List				  *continuation_params; /* ExprState */
@@ -109,6 +111,11 @@ extern TupleTableSlot *tb_run_cursor_store(TbRunCursor *cursor, TupleTableSlot *
  * advances. */
 extern const TbResultBatch *tb_run_cursor_take_rows(TbRunCursor *cursor, uint64 most,
 													uint32 *first, uint32 *nrows);
+
+/* Before its first row: runs it to its end, and the taker gets all batches; `in_order`: in
+ * the order of the table, whose scan the node is. False: it falls back, whatever batches
+ * there were, and the kept plan's tuples are to be fetched. */
+extern bool tb_run_cursor_deliver(TbRunCursor *cursor, TbBatchTaker *taker, bool in_order);
 
 /* Ends the run, if one is under way, and goes on with the kept plan. */
 extern void tb_run_cursor_fall_back(TbRunCursor *cursor, const char *why);

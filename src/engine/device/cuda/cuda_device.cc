@@ -114,7 +114,7 @@ Device::ChunkShape CudaDevice::chunk_shape(uint64_t nblocks, bool) const {
 
 std::unique_ptr<ExportedMemory> CudaDevice::export_memory(uint64_t bytes) {
   context_->enter(context_->driver());
-  return std::make_unique<CudaExportedMemory>(context_, bytes);
+  return std::make_unique<CudaExportedMemory>(context_, context_->driver(), bytes);
 }
 
 ExportPlace CudaDevice::export_place() const {

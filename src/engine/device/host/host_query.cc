@@ -370,6 +370,7 @@ bool HostQuery::run_batch(unsigned worker, Progress& progress, const PagesInput&
 
 /* Rows that the backend has made into columns: one call, ids are row numbers. */
 void HostQuery::run_columns(unsigned worker, Progress& progress, const ColumnsInput& input) {
+  if (in_order_) throw DeviceError(TB_FALLBACK_VALUE, "rows that PostgreSQL had to send have no place in the order");
   const TbColumnsChunk* chunk = &input.chunk();
   TbColumnData columns[TB_MAX_COLUMNS];
   for (size_t i = 0; i < batch_.columns.size(); i++) {
@@ -404,7 +405,11 @@ void HostQuery::run_segments(unsigned worker, Progress& progress, const Segments
       continue;
     }
     if (!run_segment(worker, progress, morsel, stored, taken, batch)) return;
-    if (sink_) sink_->end_segment(worker);
+    if (sink_) {
+      const uint32_t first = taken.segment->first_block;
+      sink_->end_segment(worker, first + static_cast<uint32_t>(std::countr_zero(taken.blocks)),
+                         first + 63 - static_cast<uint32_t>(std::countl_zero(taken.blocks)));
+    }
   }
   // Two versions of one segment may have been taken, for different blocks.
   uint32_t* const ids = progress.task.ids;

@@ -59,6 +59,11 @@ class HostQuery final : public DeviceQuery {
     limit_ = limit;
     if (sink_) sink_->limit_rows(std::move(limit));
   }
+  void keep_order() override {
+    if (!sink_) return DeviceQuery::keep_order();
+    sink_->keep_order();
+    in_order_ = true;
+  }
   uint64_t finish() override;
   ResultBatch fetch(uint64_t first, uint64_t count) override { return sink_->fetch(first, count); }
   bool rows_stay() const override { return true; }
@@ -136,6 +141,7 @@ class HostQuery final : public DeviceQuery {
   DecodeQueue& decode_queue_;
   QueryProfile* const profile_;  // null: nobody asks
   const std::unique_ptr<HostSink> sink_;  // null: ROWS
+  bool in_order_ = false;
   std::shared_ptr<const RowLimit> limit_;  // null: all rows are wanted
 
   std::mutex mutex_;  // in_flight_

@@ -16,6 +16,7 @@
 
 #include "engine/device/host/group_merge.h"
 #include "engine/device/host/join_table_build.h"
+#include "engine/device/host/row_order.h"
 #include "engine/device/host/store_pruning.h"
 
 namespace turbine {
@@ -151,12 +152,20 @@ class RowSink final : public HostSink {
     const bool grew = stores_[worker]->ensure_rows(rows);
     return stores_[worker]->ensure_bytes(bytes) || grew;
   }
-  void end_segment(unsigned worker) override { prune(worker); }
-  void end_chunk(unsigned worker, uint64_t) override { prune(worker); }
+  void end_segment(unsigned worker, uint32_t first, uint32_t last) override {
+    prune(worker);
+    if (order_) order_->end_segment(worker, first, last);
+  }
+  void end_chunk(unsigned worker, uint64_t sequence) override {
+    prune(worker);
+    if (order_) order_->end_chunk(worker, sequence, stores_[worker]->size());
+  }
 
+  void keep_order() override { order_.emplace(stores_.size()); }
   void limit_rows(std::shared_ptr<const RowLimit> limit) override { limit_ = std::move(limit); }
 
   uint64_t finish() override {
+    if (order_) return order_->finish();
     std::erase_if(stores_, [](const auto& store) { return !store || store->size() == 0; });
     uint64_t rows = 0;
     for (const auto& store : stores_) rows += store->size();
@@ -166,6 +175,10 @@ class RowSink final : public HostSink {
 
   /* Rows of one worker: they need not move. */
   ResultBatch fetch(uint64_t first, uint64_t count) override {
+    if (order_) {
+      const RowOrder::Part part = order_->find(first);
+      return store_batch(shape_, *stores_[part.worker], part.first, std::min(count, part.count));
+    }
     size_t i = 0;
     while (first >= stores_[i]->size()) first -= stores_[i++]->size();
     return store_batch(shape_, *stores_[i], first, count);
@@ -182,6 +195,7 @@ class RowSink final : public HostSink {
   MemoryBudget& budget_;
   WorkerPool& pool_;
   std::vector<std::unique_ptr<HostRowStore>> stores_;  // [worker], each used by that thread only
+  std::optional<RowOrder> order_;                      // of keep_order()
   std::vector<StorePruning> prunings_;                 // [worker], of its store
   std::shared_ptr<const RowLimit> limit_;              // PROJECT; null: all rows are wanted
   std::shared_ptr<const JoinTable> table_;

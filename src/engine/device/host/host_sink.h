@@ -23,12 +23,13 @@ class HostSink {
   virtual void attach(unsigned worker, TbPipelineArgs& args) = 0;
   /* See TbPipelineArgs. Says whether anything had to grow; throws DeviceError. */
   virtual bool make_room(unsigned worker, uint64_t rows, uint64_t bytes) = 0;
-  /* Within a chunk: a segment's rows have gone through. */
-  virtual void end_segment(unsigned) {}
+  /* Within a chunk: a segment's rows have gone through, of blocks of its table from `first` to `last`. */
+  virtual void end_segment(unsigned worker, uint32_t first, uint32_t last) { (void)worker, (void)first, (void)last; }
   /* All of the chunk went well. A chunk with a verdict ends the query instead. */
   virtual void end_chunk(unsigned worker, uint64_t sequence) = 0;
 
   /* As in DeviceQuery. */
+  virtual void keep_order() { throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not keep the rows' order"); }
   virtual void limit_rows(std::shared_ptr<const RowLimit>) {}
   virtual uint64_t finish() = 0;
   virtual ResultBatch fetch(uint64_t first, uint64_t count) = 0;

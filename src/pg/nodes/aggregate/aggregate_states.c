@@ -9,6 +9,7 @@
 
 #include "utils/lsyscache.h"
 
+#include "pg/cache/cache_load.h"
 #include "pg/nodes/aggregate/aggregate_states.h"
 #include "pg/planner/expression/aggregate_kind.h"
 #include "pg/planner/expression/collation_order.h"
@@ -28,10 +29,14 @@ add_state_column(TbAggStates *s, TbAggKind kind, const TbValue *arg, const TbVal
 	return s->nkeys + tb_builder_add_agg(s->translator->builder, kind, arg, filter);
 }
 
+/* Values that are never NULL need not be read to be counted, unless a load counts them in
+ * order to read them. */
 uint32
 tb_agg_count_column(TbAggStates *s, const TbValue *arg, const TbValue *filter)
 {
-	return add_state_column(s, TB_AGG_COUNT, arg && arg->nullable ? arg : NULL, filter);
+	bool is_read = arg != NULL && (arg->nullable || tb_cache_is_loading());
+
+	return add_state_column(s, TB_AGG_COUNT, is_read ? arg : NULL, filter);
 }
 
 /* The column of the largest display scale among the values (or the smallest, for

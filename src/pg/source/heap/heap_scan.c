@@ -131,6 +131,8 @@ tb_heap_scan_begin(const TbProgramSpec *spec, const TbHeapInput *input)
 		scan->local = true;
 	else if (!start(scan))
 	{
+		/* Of what turbined has, an answer may be missing: nothing of it is used. */
+		scan->parts->parts[0].cached = NULL;
 		tb_service_query_note_fallback(scan->query);
 		scan->local = true;
 	}

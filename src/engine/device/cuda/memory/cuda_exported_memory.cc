@@ -26,8 +26,8 @@ CudaExportedMemory::Staging::Staging(CudaContext& context, const Driver& driver)
       memory(context.pinned_memory().allocate(driver, 2 * kStagedHalf, nullptr)),
       crossed{UniqueEvent(driver), UniqueEvent(driver)} {}
 
-CudaExportedMemory::CudaExportedMemory(std::shared_ptr<CudaContext> context, uint64_t bytes)
-    : context_(std::move(context)), driver_(context_->driver()) {
+CudaExportedMemory::CudaExportedMemory(std::shared_ptr<CudaContext> context, const Driver& driver, uint64_t bytes)
+    : context_(std::move(context)), driver_(driver) {
   MemoryProperties properties{};
   properties.type = kMemoryPinned;
   properties.handle_types = kHandlePosixDescriptor;

@@ -20,7 +20,7 @@ class CudaExportedMemory final : public ExportedMemory {
  public:
   /* At least `bytes`, rounded up to the driver's pages of 2 MB. The context is current. Throws DeviceError:
    * DEVICE_MEMORY if there is none. */
-  CudaExportedMemory(std::shared_ptr<CudaContext> context, uint64_t bytes);
+  CudaExportedMemory(std::shared_ptr<CudaContext> context, const Driver& driver, uint64_t bytes);
   ~CudaExportedMemory() override;
 
   uint64_t size() const override { return size_; }
@@ -45,7 +45,7 @@ class CudaExportedMemory final : public ExportedMemory {
   };
 
   const std::shared_ptr<CudaContext> context_;
-  const Driver& driver_;
+  const Driver driver_;
   uint64_t size_ = 0;
   MemoryHandle handle_ = 0;
   bool created_ = false, mapped_ = false;
