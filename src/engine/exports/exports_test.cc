@@ -22,7 +22,7 @@ void append(std::vector<uint8_t>& to, const void* from, size_t bytes) {
   to.insert(to.end(), begin, begin + bytes);
 }
 
-TbExportColumn column_of(uint32_t format) {
+TbExportColumn export_column(uint32_t format) {
   TbExportColumn column{};
   column.format = format;
   column.name_length = 1;
@@ -31,7 +31,7 @@ TbExportColumn column_of(uint32_t format) {
 }
 
 /* EXPORT_CREATE of so many columns. */
-std::vector<uint8_t> message(uint32_t ncolumns, uint64_t rows, uint32_t flags = 0) {
+std::vector<uint8_t> export_message(uint32_t ncolumns, uint64_t rows, uint32_t flags = 0) {
   TbExportCreate create{};
   create.device = TB_DEVICE_HOST;
   create.flags = flags;
@@ -42,7 +42,7 @@ std::vector<uint8_t> message(uint32_t ncolumns, uint64_t rows, uint32_t flags = 
   std::vector<uint8_t> bytes;
   append(bytes, &create, sizeof create);
   for (uint32_t i = 0; i < ncolumns; i++) {
-    const TbExportColumn column = column_of(TB_EXPORT_INT32);
+    const TbExportColumn column = export_column(TB_EXPORT_INT32);
     append(bytes, &column, sizeof column);
   }
   append(bytes, "a\"b", 3);
@@ -57,7 +57,7 @@ UniqueFd sealed_file(uint64_t size, int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_
   return file;
 }
 
-std::vector<UniqueFd> files(uint32_t ncolumns) {
+std::vector<UniqueFd> export_files(uint32_t ncolumns) {
   std::vector<UniqueFd> files;
   while (files.size() < tb_export_files(ncolumns)) files.push_back(sealed_file(tb_export_file_size(ncolumns)));
   return files;
@@ -66,8 +66,8 @@ std::vector<UniqueFd> files(uint32_t ncolumns) {
 class ExportsTest : public ::testing::Test {
  protected:
   TbExportInfo create(uint64_t session, uint32_t flags = 0, uint64_t rows = 100) {
-    ExportRequest request = parse_export(message(1, rows, flags));
-    take_files(request, files(1));
+    ExportRequest request = parse_export(export_message(1, rows, flags));
+    take_files(request, export_files(1));
     ExportCharges charges;
     exports.reserve(charges, 0, host_bytes(request));
     return exports.create(session, 1, std::move(request), std::move(charges));
@@ -193,32 +193,32 @@ TEST_F(ExportsTest, SaysWhatThereIs) {
 
 TEST(ExportRequestTest, RefusesWhatWouldKillAnImporter) {
   for (const int missing : {F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_FUTURE_WRITE}) {
-    ExportRequest request = parse_export(message(1, 1));
+    ExportRequest request = parse_export(export_message(1, 1));
     std::vector<UniqueFd> one;
     one.push_back(sealed_file(tb_export_file_size(1), (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) & ~missing));
     EXPECT_THROW(take_files(request, std::move(one)), ProtocolError);
   }
-  ExportRequest request = parse_export(message(1, 1));
+  ExportRequest request = parse_export(export_message(1, 1));
   std::vector<UniqueFd> small;
   small.push_back(sealed_file(4096));
   EXPECT_THROW(take_files(request, std::move(small)), ProtocolError);
   EXPECT_THROW(take_files(request, {}), ProtocolError);
-  ExportRequest wide = parse_export(message(450, 1));
-  take_files(wide, files(450));
+  ExportRequest wide = parse_export(export_message(450, 1));
+  take_files(wide, export_files(450));
   EXPECT_EQ(wide.columns[0].file, wide.columns[400].file);
   EXPECT_EQ(wide.columns[400].values.offset, 2 * TB_EXPORT_COLUMN_SIZE);
 }
 
 TEST(ExportRequestTest, RefusesDamagedMessages) {
-  const std::vector<uint8_t> good = message(3, 5);
+  const std::vector<uint8_t> good = export_message(3, 5);
   EXPECT_EQ(parse_export(good).columns.size(), 3u);
   for (size_t length = 0; length < good.size(); length++)
     EXPECT_THROW(parse_export(std::span(good).first(length)), ProtocolError) << length;
   std::vector<uint8_t> longer = good;
   longer.push_back(0);
   EXPECT_THROW(parse_export(longer), ProtocolError);
-  EXPECT_THROW(parse_export(message(1, UINT64_MAX / 8)), ProtocolError);
-  EXPECT_THROW(parse_export(message(0, 1)), ProtocolError);
+  EXPECT_THROW(parse_export(export_message(1, UINT64_MAX / 8)), ProtocolError);
+  EXPECT_THROW(parse_export(export_message(0, 1)), ProtocolError);
   std::vector<uint8_t> format = good;
   format[sizeof(TbExportCreate)] = 99;
   EXPECT_THROW(parse_export(format), ProtocolError);
