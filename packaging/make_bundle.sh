@@ -78,7 +78,7 @@ copy_extension() {
   find "$build" -type f \( -name turbine_cuda_test -o -name turbine_sort_bench \) -perm -u+x \
     -exec cp {} "$root/unit/" \;
   find "$root$pkglibdir/pg_turbine" "$root/unit" "$root$pkglibdir/pg_turbine.so" "$root$bindir"/*2arrow -type f \
-    \( -perm -u+x -o -name '*.so' \) -exec strip --strip-unneeded {} +
+    \( -perm -u+x -o -name '*.so' \) ! -name '*.sh' -exec strip --strip-unneeded {} +
   local resources kernels=$repository/src/engine/device/cuda/testing/gpu_kernels.c
   resources=$("$clang" -print-resource-dir)/include
   "$clang" --target=nvptx64-nvidia-cuda -march=sm_70 -O2 -ffreestanding -nostdinc -isystem "$resources" \
