@@ -90,6 +90,8 @@ uint32_t Exports::choose_device(const ExportRequest& request) const {
     best = i;
     fewest = info.queries_running;
   }
+  if (best == TB_DEVICE_HOST && (request.create.flags & TB_EXPORT_MUST))
+    throw DeviceError(TB_FALLBACK_NO_DEVICE, "there is no usable GPU");
   return best;
 }
 

@@ -259,7 +259,8 @@ send_request(TbFileWriter *writer, const TbFileTarget *target, TupleDesc desc)
 static int
 start_process(TbFileWriter *writer, int folder)
 {
-	static char *const no_arguments[] = {NULL};
+	static char *const arguments[] = {"turbine-file-writer", NULL};
+	int				   files[TB_WRITER_FOLDER + 1];
 	int				   down[2];
 	int				   up[2];
 	int				   error;
@@ -273,7 +274,12 @@ start_process(TbFileWriter *writer, int folder)
 		close(down[1]);
 		return error;
 	}
-	error = tb_spawn_program("turbine-file-writer", no_arguments, down[0], up[1], folder,
+	files[STDIN_FILENO] = down[0];
+	files[STDOUT_FILENO] = up[1];
+	files[STDERR_FILENO] = -1;
+	files[TB_WRITER_FOLDER] = folder;
+	error = tb_spawn_program(arguments, NULL, files,
+							 folder >= 0 ? TB_WRITER_FOLDER + 1 : TB_WRITER_FOLDER,
 							 &writer->pid);
 	close(down[0]);
 	close(up[1]);

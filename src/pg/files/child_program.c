@@ -8,6 +8,7 @@
 #endif
 #include "postgres.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <unistd.h>
@@ -20,24 +21,17 @@
 
 extern char **environ;
 
-#define MOST_ARGUMENTS 6
-#define FOLDER_FILENO 3
-
 int
-tb_spawn_program(const char *name, char *const *arguments, int input, int output,
-				 int folder, pid_t *pid)
+tb_spawn_program(char *const *arguments, char *const *environment, const int *files,
+				 int nfiles, pid_t *pid)
 {
 	char					   path[MAXPGPATH];
-	char					  *argv[MOST_ARGUMENTS + 2] = {unconstify(char *, name)};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t		   attributes;
 	sigset_t				   signals;
 	int						   error;
 
-	/* Command line. */
-	for (int i = 0; i < MOST_ARGUMENTS && arguments[i] != NULL; i++)
-		argv[i + 1] = arguments[i];
-	snprintf(path, sizeof(path), "%s/pg_turbine/%s", pkglib_path, name);
+	snprintf(path, sizeof(path), "%s/pg_turbine/%s", pkglib_path, arguments[0]);
 	error = posix_spawn_file_actions_init(&actions);
 	if (error != 0)
 		return error;
@@ -58,14 +52,16 @@ tb_spawn_program(const char *name, char *const *arguments, int input, int output
 							 POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
 								 POSIX_SPAWN_SETPGROUP);
 	/* It inherits no other descriptors. */
-	posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-	if (folder >= 0)
-		posix_spawn_file_actions_adddup2(&actions, folder, FOLDER_FILENO);
-	posix_spawn_file_actions_addclosefrom_np(&actions,
-											 (folder >= 0 ? FOLDER_FILENO : STDERR_FILENO) +
-												 1);
-	error = posix_spawn(pid, path, &actions, &attributes, argv, environ);
+	for (int i = 0; i < nfiles; i++)
+	{
+		if (files[i] >= 0)
+			posix_spawn_file_actions_adddup2(&actions, files[i], i);
+		else if (i != STDERR_FILENO)
+			posix_spawn_file_actions_addopen(&actions, i, "/dev/null", O_RDWR, 0);
+	}
+	posix_spawn_file_actions_addclosefrom_np(&actions, Max(nfiles, STDERR_FILENO + 1));
+	error = posix_spawn(pid, path, &actions, &attributes, arguments,
+						environment != NULL ? environment : environ);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	return error;

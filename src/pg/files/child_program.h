@@ -1,5 +1,6 @@
 /*
- * child_program.h - starts our own programs that a backend uses: file readers and writers.
+ * child_program.h - starts our own programs that a backend uses: file readers and writers,
+ * and the process of functions of LANGUAGE plcuda.
  */
 #ifndef TURBINE_PG_FILES_CHILD_PROGRAM_H
 #define TURBINE_PG_FILES_CHILD_PROGRAM_H
@@ -10,14 +11,15 @@
 #define TB_EXIT_NOT_STARTED 127
 
 /*
- * Starts a program of pkglib_path/pg_turbine with these descriptors as standard input and
- * output, and `folder`, if it is not -1, as descriptor 3; it inherits nothing else but
- * standard error, and is in a process group of its own, so that signals for the backend's
- * group do not reach it before the backend knows. `arguments` end with NULL, at most 6. An
- * error number, or 0.
+ * Starts a program of pkglib_path/pg_turbine: arguments[0], with arguments that end with
+ * NULL, and this environment, which does so too (NULL: the backend's). `files` become its
+ * descriptors 0, 1 and so on; -1 leaves standard error as it is, and makes another one
+ * /dev/null. It inherits nothing else, and is in a process group of its own, so that
+ * signals for the backend's group do not reach it before the backend knows. An error
+ * number, or 0.
  */
-extern int tb_spawn_program(const char *name, char *const *arguments, int input, int output,
-							int folder, pid_t *pid);
+extern int tb_spawn_program(char *const *arguments, char *const *environment,
+							const int *files, int nfiles, pid_t *pid);
 
 /* Waits until the pipe or socket to it is ready for `event` (WL_SOCKET_*), or something
  * else has happened; ends at an interrupt. */

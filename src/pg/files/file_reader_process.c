@@ -122,11 +122,12 @@ static int
 spawn_reader(int socket, int pipe, pid_t *pid)
 {
 	char  memory[32];
-	char *arguments[] = {"--memory", memory, NULL};
+	char *arguments[] = {"turbine-file-reader", "--memory", memory, NULL};
+	int	  files[] = {socket, pipe};
 
 	snprintf(memory, sizeof(memory), INT64_FORMAT,
 			 (int64) tb_guc_file_reader_memory * 1024 * 1024);
-	return tb_spawn_program("turbine-file-reader", arguments, socket, pipe, -1, pid);
+	return tb_spawn_program(arguments, NULL, files, lengthof(files), pid);
 }
 
 /* Starts a process and fills in its end of socket and pipe; an error number or 0. */

@@ -5,23 +5,22 @@
  * runner.c.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ, posix_spawn_file_actions_addclosefrom_np */
+#define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ */
 #endif
 #include "postgres.h"
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/stringinfo.h"
-#include "miscadmin.h"
 #include "storage/fd.h"
 
 #include "turbine/plcuda.h"
 
+#include "pg/files/child_program.h"
 #include "pg/plcuda/limited_process.h"
 
 #define MOST_UNREAPED 64
@@ -41,51 +40,6 @@ reap_later(pid_t pid)
 	nunreaped = nleft;
 	if (waitpid(pid, NULL, WNOHANG) == 0 && nunreaped < MOST_UNREAPED)
 		unreaped[nunreaped++] = pid;
-}
-
-static int
-spawn(TbLimitedProcess *process, char *const *arguments, char *const *environment,
-	  int output, int socket)
-{
-	char					   path[MAXPGPATH];
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t		   attributes;
-	sigset_t				   signals;
-	int						   error;
-
-	snprintf(path, sizeof(path), "%s/pg_turbine/turbine-plcuda", pkglib_path);
-	error = posix_spawn_file_actions_init(&actions);
-	if (error != 0)
-		return error;
-	error = posix_spawnattr_init(&attributes);
-	if (error != 0)
-	{
-		posix_spawn_file_actions_destroy(&actions);
-		return error;
-	}
-	/* Signals as a fresh process has them, a group that can be killed. */
-	sigfillset(&signals);
-	posix_spawnattr_setsigdefault(&attributes, &signals);
-	sigemptyset(&signals);
-	posix_spawnattr_setsigmask(&attributes, &signals);
-	posix_spawnattr_setpgroup(&attributes, 0);
-	posix_spawnattr_setflags(&attributes,
-							 POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
-								 POSIX_SPAWN_SETPGROUP);
-	/* No descriptors but these. */
-	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
-	if (socket >= 0)
-		posix_spawn_file_actions_adddup2(&actions, socket, TB_PLCUDA_SOCKET);
-	posix_spawn_file_actions_addclosefrom_np(&actions,
-											 TB_PLCUDA_SOCKET + (socket >= 0 ? 1 : 0));
-	error = posix_spawn(&process->pid, path, &actions, &attributes, arguments, environment);
-	posix_spawnattr_destroy(&attributes);
-	posix_spawn_file_actions_destroy(&actions);
-	if (error != 0)
-		process->pid = 0;
-	return error;
 }
 
 /* An error number, or 0. */
@@ -108,8 +62,17 @@ open_and_spawn(TbLimitedProcess *process, char *const *arguments, char *const *e
 	process->socket = ends[0];
 	if (error == 0 && with_socket)
 		fcntl(process->socket, F_SETFL, O_NONBLOCK);
+	/* Descriptors 0 to 2, and the socket behind them. */
 	if (error == 0)
-		error = spawn(process, arguments, environment, printed[1], ends[1]);
+	{
+		const int files[] = {-1, printed[1], printed[1], ends[1]};
+
+		error = tb_spawn_program(arguments, environment, files,
+								 with_socket ? TB_PLCUDA_SOCKET + 1 : TB_PLCUDA_SOCKET,
+								 &process->pid);
+		if (error != 0)
+			process->pid = 0;
+	}
 	close(printed[1]);
 	if (ends[1] >= 0)
 		close(ends[1]);

@@ -20,9 +20,9 @@ typedef struct TbLimitedProcess
 } TbLimitedProcess;
 
 /*
- * Starts turbine-plcuda with these arguments and this environment (both end with NULL), in
- * a process group of its own. It inherits nothing but a pipe for its output and, if
- * `with_socket`, a socket. Raises errors.
+ * Starts turbine-plcuda with these arguments, its name first, and this environment (both
+ * end with NULL), in a process group of its own. It inherits nothing but a pipe for its
+ * output and, if `with_socket`, a socket. Raises errors.
  */
 extern void tb_limited_process_start(TbLimitedProcess *process, char *const *arguments,
 									 char *const *environment, bool with_socket);

@@ -462,6 +462,7 @@ restart(TbRowSink *sink)
 	builder->nrows = 0;
 	builder->bytes = 0;
 	builder->rows = 0;
+	builder->written = 0; /* what has been reserved stays */
 }
 
 TbCopyBuilder *
