@@ -11,7 +11,8 @@
  * is closed, except those that are kept. Any of these messages, on any connection: B
  * EXPORT_RESERVE    how much memory the copy in the making takes by now; D answers
  *                       EXPORT_RESERVED, or REFUSED if there is no room
- *   B FILES, EXPORT_CREATE    D answers EXPORT_CREATED or REFUSED
+ *   B FILES, EXPORT_CREATE    D answers EXPORT_CREATED or REFUSED; no FILES where a query
+ *                       has left the columns on a GPU
  *   B EXPORT_TOKEN      D answers EXPORT_TOKEN_MADE, or EXPORT_UNKNOWN if there is no such
  *                       copy
  *   B EXPORT_RELEASE    of a copy or a token; D answers EXPORT_RELEASED
@@ -148,10 +149,15 @@ typedef struct TbExportColumn
 	uint32_t type_length; /* of the SQL type's name */
 } TbExportColumn;
 
+#define TB_EXPORT_ID_BYTES 16
+#define TB_EXPORT_SECRET_BYTES 32
+
 #define TB_EXPORT_ANY_DEVICE UINT32_MAX /* a GPU, or else the host */
 
 #define TB_EXPORT_OF_TOKEN 0x01u /* nothing names the copy: it goes with its last token */
 #define TB_EXPORT_MUST 0x02u	 /* REFUSED if that device has no memory for it */
+/* no files: a query has left the columns (wire.h), under the number `left` */
+#define TB_EXPORT_LEFT 0x04u
 typedef struct TbExportCreate
 {
 	uint32_t device; /* index, or TB_EXPORT_ANY_DEVICE */
@@ -163,12 +169,10 @@ typedef struct TbExportCreate
 	uint32_t relation; /* 0: a query's rows */
 	uint32_t source_length;
 	uint32_t revision_length;
+	uint8_t	 left[TB_EXPORT_ID_BYTES]; /* else 0 */
 	/* TbExportColumn columns[ncolumns]; the source's name, the revision, and for each
 	 * column its name and its type's, all in UTF-8 */
 } TbExportCreate;
-
-#define TB_EXPORT_ID_BYTES 16
-#define TB_EXPORT_SECRET_BYTES 32
 
 typedef struct TbExportInfo
 {
@@ -287,7 +291,7 @@ typedef struct TbTokenHead
 
 #ifdef __cplusplus
 static_assert(sizeof(TbExportColumn) == 32, "TbExportColumn layout");
-static_assert(sizeof(TbExportCreate) == 40, "TbExportCreate layout");
+static_assert(sizeof(TbExportCreate) == 56, "TbExportCreate layout");
 static_assert(sizeof(TbExportInfo) == 80, "TbExportInfo layout");
 static_assert(sizeof(TbExportToken) == 32, "TbExportToken layout");
 static_assert(sizeof(TbExportRelease) == 40, "TbExportRelease layout");

@@ -83,7 +83,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 23
+#define TB_WIRE_VERSION 24
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -137,7 +137,8 @@ typedef enum TbMessageType
 	TB_MSG_EXPORT_LISTED,
 	TB_MSG_EXPORT_DESCRIBE,
 	TB_MSG_EXPORT_DESCRIBED,
-	TB_MSG_EXPORT_UNKNOWN /* no payload */
+	TB_MSG_EXPORT_UNKNOWN, /* no payload */
+	TB_MSG_RESULT_LEFT	   /* TbResultLeft; no reply */
 } TbMessageType;
 
 typedef struct TbMessage
@@ -238,9 +239,35 @@ typedef struct TbQuery
 	uint32_t continuation_size; /* of the TbContinuation with what follows it; 0: none */
 	uint32_t compile_wait_ms; /* how long the query may wait for its code; 0: as long as it
 							   * takes */
+	uint32_t columns_left;	  /* how many TbColumnLeft there are; 0: rows come back */
+	uint32_t reserved;
 	/* program bytes, padded to 8; the parameter block, padded to 8; the result
-	 * plan, padded to 8; the continuation. What is not there needs no padding before it */
+	 * plan, padded to 8; the continuation, padded to 8; TbColumnLeft columns[columns_left].
+	 * What is not there needs no padding before it */
 } TbQuery;
+
+/*
+ * PROJECT without a result plan or a continuation, on a GPU: rows do not come back. They
+ * are left as columns in memory of that GPU which other processes may open (export.h),
+ * under a number that D makes: RESULT_LEFT comes before QUERY_DONE. Whoever knows the
+ * number makes a copy of them by EXPORT_CREATE, once and soon (TB_LEFT_SECONDS).
+ */
+typedef struct TbColumnLeft
+{
+	uint32_t column; /* of the result's */
+	uint32_t format; /* TbExportFormat, which the column's type must fit */
+} TbColumnLeft;
+
+#define TB_LEFT_SECONDS 30
+
+typedef struct TbResultLeft
+{
+	uint8_t	 id[TB_EXPORT_ID_BYTES];
+	uint64_t rows;
+	uint32_t device;
+	uint32_t ncolumns;
+	uint64_t nulls[]; /* of each column that was asked for */
+} TbResultLeft;
 
 /*
  * AGGREGATE, PROJECT: a second program, whose source is the rows that the first one and its
@@ -776,7 +803,8 @@ static_assert(sizeof(TbWelcome) == 16, "TbWelcome layout");
 static_assert(sizeof(TbDeviceInfo) == 288, "TbDeviceInfo layout");
 static_assert(sizeof(TbStatusReply) == 64, "TbStatusReply layout");
 static_assert(sizeof(TbFiles) == 8, "TbFiles layout");
-static_assert(sizeof(TbQuery) == 80, "TbQuery layout");
+static_assert(sizeof(TbResultLeft) == 32, "TbResultLeft layout");
+static_assert(sizeof(TbQuery) == 88, "TbQuery layout");
 static_assert(sizeof(TbContinuation) == 32, "TbContinuation layout");
 static_assert(sizeof(TbPrepare) == 16, "TbPrepare layout");
 static_assert(sizeof(TbLayout) == 16, "TbLayout layout");

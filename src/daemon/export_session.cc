@@ -56,11 +56,13 @@ void ExportSession::reserve(std::span<const uint8_t> payload) {
 
 void ExportSession::create(std::span<const uint8_t> payload, std::vector<UniqueFd> files) {
   ExportRequest request = parse_export(payload);
-  take_files(request, std::move(files));
+  const bool left = request.create.flags & TB_EXPORT_LEFT;
+  if (left && !files.empty()) throw ProtocolError("EXPORT_CREATE: files besides what a query has left");
+  if (!left) take_files(request, std::move(files));
   // What was asked for ahead goes back.
   charges_.clear();
   reserved_ = 0;
-  exports_.reserve(charges_, 0, host_bytes(request));
+  if (!left) exports_.reserve(charges_, 0, host_bytes(request));
   const TbExportInfo info = exports_.create(session_, pid_, std::move(request), std::exchange(charges_, {}));
   outbox_.post(TB_MSG_EXPORT_CREATED, bytes_of(info), -1);
 }

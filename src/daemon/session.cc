@@ -180,8 +180,8 @@ void Session::query(std::span<const uint8_t> payload) {
   RelationFiles files = std::move(files_);
   files_ = RelationFiles();
   try {
-    query_ = std::make_unique<QueryExecution>(context_.engine, outbox_, request, std::move(files), tables_,
-                                              &last_slot_memory_, [this] { return peer_gone(); });
+    query_ = std::make_unique<QueryExecution>(context_.engine, context_.exports, outbox_, request, std::move(files),
+                                              tables_, &last_slot_memory_, [this] { return peer_gone(); });
     context_.open_queries++;
   } catch (const DeviceError& e) {
     refuse(e.reason, e.what());

@@ -124,8 +124,8 @@ void SinkKernel::emit_reduce() {
   finish_counted(errors, end[0]);
 }
 
-/* A row of the store a tuple, in any order; none where there is no room, and then
- * store->full is set. Nobody finds a row with a NULL key, so a BUILD leaves it out. */
+/* A row of the store a tuple: a PROJECT's in the order of the tuples, a BUILD's as they come, since it leaves rows out
+ * that have a NULL key and that nobody finds. None where there is no room, and then store->full is set. */
 void SinkKernel::emit_project() {
   Value* store = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, store));
   store_.bind(store);
@@ -134,22 +134,23 @@ void SinkKernel::emit_project() {
     Value* of_row = rows_.take_errors();
     return of_row ? ir_.CreateOr(errors, of_row) : errors;
   };
-  auto keep_row = [&](const Carried& now) -> Carried {
+  auto keep_row = [&](Value* tuple, const Carried& now) -> Carried {
     Value* bytes = store_.text_bytes();
-    Value* at = rows_.call_rt("rt_store_reserve", {store, bytes ? bytes : ir_.getInt64(0), offset_slot});
+    Value* reserved = rows_.call_rt("rt_store_reserve", {store, bytes ? bytes : ir_.getInt64(0), offset_slot});
+    Value* at = program_.sink() == TB_SINK_PROJECT ? tuple : reserved;
     const Carried before = {with_errors(now[0])};
-    return emit_if(rows_, "store", ir_.CreateICmpNE(at, ir_.getInt64(~uint64_t{0})), before, [&]() -> Carried {
+    return emit_if(rows_, "store", ir_.CreateICmpNE(reserved, ir_.getInt64(~uint64_t{0})), before, [&]() -> Carried {
       Value* offset = ir_.CreateLoad(ir_.getInt64Ty(), offset_slot);
       if (store_.nkeys() != 0) store_.write_hash(at);
       for (size_t column = 0; column < store_.columns(); column++) offset = store_.write(column, at, offset);
       return {with_errors(before[0])};
     });
   };
-  Carried end = grid_loop({ir_.getInt32(0)}, [&](Value*, const Carried& now) -> Carried {
+  Carried end = grid_loop({ir_.getInt32(0)}, [&](Value* tuple, const Carried& now) -> Carried {
     Value* null = store_.drops_null_keys() ? store_.null_key() : nullptr;
-    if (!null) return keep_row(now);
+    if (!null) return keep_row(tuple, now);
     const Carried asked = {with_errors(now[0])};
-    return emit_if(rows_, "key", ir_.CreateNot(null), asked, [&] { return keep_row(asked); });
+    return emit_if(rows_, "key", ir_.CreateNot(null), asked, [&] { return keep_row(tuple, asked); });
   });
   finish(end[0]);
 }

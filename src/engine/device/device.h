@@ -18,6 +18,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/device/device_window.h"
 #include "engine/device/exported_memory.h"
@@ -110,6 +111,15 @@ class DeviceQuery {
   /* PROJECT, before the first chunk: rows may stay on the device, whose windows (below) want them. They come to the
    * host when fetch() asks for them. */
   virtual void keep_rows_on_device() {}
+
+  /* PROJECT, before the first chunk: rows become columns that other processes may open; `in_order`: in the order of
+   * their table. After finish(), once, take_columns() makes them: of each that is asked for, whose formats fit the
+   * types of the result's. Both throw DeviceError: the device cannot, or a value has no such form. */
+  virtual void leave_columns(bool in_order) {
+    (void)in_order;
+    throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device has no memory for other processes");
+  }
+  virtual std::vector<DeviceColumn> take_columns(std::span<const TbColumnLeft>) { return {}; }
 
   /* After finish(): the device's own sort, as long as the query lives; or null. */
   virtual KeySort* key_sort() { return nullptr; }

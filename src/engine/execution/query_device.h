@@ -63,6 +63,7 @@ class QueryDevice {
   uint64_t send_ready(QueryReport& report, uint64_t last_slot_memory);
 
   DeviceQuery& query() const { return *query_; }
+  uint32_t number() const { return ready_.device; }
   /* All slots', and where the first lies. */
   const SlotShape& slots() const { return slots_; }
   SlotMemory& slot_memory() const { return *slot_memory_; }

@@ -16,8 +16,9 @@
 
 namespace turbine {
 
-QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryRequest& request, RelationFiles files,
-                               ConnectionJoinTables& tables, uint64_t* last_slot_memory, const IsCancelled& cancelled)
+QueryExecution::QueryExecution(Engine& engine, ResultKeeper& keeper, MessageSink& sink, const QueryRequest& request,
+                               RelationFiles files, ConnectionJoinTables& tables, uint64_t* last_slot_memory,
+                               const IsCancelled& cancelled)
     : cancelled_(cancelled), report_(sink) {
   const TbQuery& query = request.query;
   if (query.flags & (TB_QUERY_PROFILE | TB_QUERY_TRACE))
@@ -26,7 +27,8 @@ QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryReq
   try {
     program_ = std::make_shared<const Program>(Program::parse(request.program));
     check_params(*program_, request.params);
-    output_ = std::make_unique<QueryOutput>(engine, program_, request, cancelled_, report_.totals, profile_.get());
+    output_ = std::make_unique<QueryOutput>(engine, keeper, program_, request, cancelled_, report_.totals,
+                                            profile_.get());
   } catch (const ProgramError& e) {
     throw ProtocolError(e.what());
   }
@@ -78,7 +80,7 @@ void QueryExecution::advance() {
 void QueryExecution::finish() {
   const Stopwatch stopwatch;
   const KeptJoinTable* kept = table_->found();
-  output_->finish(kept ? kept->table->rows() : device_->query().finish());
+  output_->finish(kept ? kept->table->rows() : device_->query().finish(), device_->number(), report_);
   if (program_->sink() == TB_SINK_BUILD) table_->leave(*device_, report_.totals);
   report_.totals.change([&](TbQueryDone& totals) { totals.finish_us += stopwatch.microseconds(); });
   finished_ = true;

@@ -31,8 +31,9 @@ class QueryExecution {
    * REFUSED), ProtocolError. `tables`: the connection's, where a BUILD leaves
    * its own. `last_slot_memory`: id of the one that the connection has mapped;
    * updated. `cancelled`: asked on the session's thread, later too. */
-  QueryExecution(Engine& engine, MessageSink& sink, const QueryRequest& request, RelationFiles files,
-                 ConnectionJoinTables& tables, uint64_t* last_slot_memory, const IsCancelled& cancelled);
+  QueryExecution(Engine& engine, ResultKeeper& keeper, MessageSink& sink, const QueryRequest& request,
+                 RelationFiles files, ConnectionJoinTables& tables, uint64_t* last_slot_memory,
+                 const IsCancelled& cancelled);
   ~QueryExecution();
   QueryExecution(const QueryExecution&) = delete;
 

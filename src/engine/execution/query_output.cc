@@ -24,22 +24,30 @@ constexpr double kSortBytesPerRow = 48;
 
 }  // namespace
 
-QueryOutput::QueryOutput(Engine& engine, std::shared_ptr<const Program> program, const QueryRequest& request,
-                         const IsCancelled& cancelled, QueryTotals& totals, QueryProfile* profile)
+QueryOutput::QueryOutput(Engine& engine, ResultKeeper& keeper, std::shared_ptr<const Program> program,
+                         const QueryRequest& request, const IsCancelled& cancelled, QueryTotals& totals,
+                         QueryProfile* profile)
     : engine_(engine),
+      keeper_(keeper),
       program_(std::move(program)),
       cancelled_(cancelled),
       totals_(totals),
       profile_(profile),
       unread_columns_(request.query.unread_columns),
       estimated_groups_(request.query.estimated_groups),
-      in_order_(request.query.flags & TB_QUERY_IN_ORDER) {
+      in_order_(request.query.flags & TB_QUERY_IN_ORDER),
+      columns_left_(request.columns_left) {
   const bool has_rows = program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT;
   if (!request.result_plan.empty()) plan_ = ResultPlan::parse(request.result_plan, *program_);
   if (!request.continuation.empty()) {
     if (!has_rows) throw ProtocolError("QUERY of another sink with a continuation");
     continuation_.emplace(parse_continuation(request.continuation),
                           plan_ ? plan_->columns() : result_columns(*program_));
+  }
+  if (!columns_left_.empty()) {
+    if (program_->sink() != TB_SINK_PROJECT || plan_ || continuation_)
+      throw ProtocolError("QUERY leaves columns of rows that no device keeps");
+    return;
   }
   if (continuation_)
     rows_.emplace(*continuation_->program(), nullptr, unread_columns_);
@@ -66,7 +74,10 @@ void QueryOutput::compile(bool full) {
 
 const ZoneOrder* QueryOutput::begin(DeviceQuery& query) {
   query_ = &query;
-  if (in_order_) query.keep_order();
+  if (!columns_left_.empty())
+    query.leave_columns(in_order_);
+  else if (in_order_)
+    query.keep_order();
   if (keeps_few()) {
     pruning_ = std::make_shared<const RowPruning>(*plan_, *program_);
     query.limit_rows(pruning_);
@@ -75,8 +86,10 @@ const ZoneOrder* QueryOutput::begin(DeviceQuery& query) {
   return pruning_ ? pruning_->zone_order() : nullptr;
 }
 
-void QueryOutput::finish(uint64_t nrows) {
+void QueryOutput::finish(uint64_t nrows, uint32_t device, QueryReport& report) {
   nrows_ = nrows;
+  if (!columns_left_.empty())
+    report.post(TB_MSG_RESULT_LEFT, keeper_.keep(*query_, device, nrows, kept_row_layout(*program_), columns_left_));
   if (plan_) run_plan();
   if (continuation_) run_continuation();
   if (rows_) rows_out_ = nrows_;

@@ -12,6 +12,7 @@
 #include "engine/execution/continuation.h"
 #include "engine/execution/engine.h"
 #include "engine/execution/query_report.h"
+#include "engine/execution/result_keeper.h"
 #include "engine/execution/result_output.h"
 #include "engine/result/order/row_pruning.h"
 #include "engine/result/result_run.h"
@@ -23,7 +24,7 @@ namespace turbine {
 class QueryOutput {
  public:
   /* What is passed by reference, and `profile` (or null), outlives this. Throws ProtocolError, ProgramError. */
-  QueryOutput(Engine& engine, std::shared_ptr<const Program> program, const QueryRequest& request,
+  QueryOutput(Engine& engine, ResultKeeper& keeper, std::shared_ptr<const Program> program, const QueryRequest& request,
               const IsCancelled& cancelled, QueryTotals& totals, QueryProfile* profile);
 
   // For whoever starts the device's query:
@@ -40,8 +41,9 @@ class QueryOutput {
    * are found soonest, or null. */
   const ZoneOrder* begin(DeviceQuery& query);
 
-  /* The input is through, and the device has so many rows. Throws DeviceError. */
-  void finish(uint64_t nrows);
+  /* The input is through, and the device with this number has so many rows. What is left there is told at once. Throws
+   * DeviceError. */
+  void finish(uint64_t nrows, uint32_t device, QueryReport& report);
 
   /* Writes rows into slots that are ours, and posts a RESULT_BATCH for each. Throws DeviceError. */
   void send(SlotTable& slots, QueryReport& report);
@@ -56,20 +58,22 @@ class QueryOutput {
   ResultBatch fetch(uint64_t first, uint64_t count);
 
   Engine& engine_;
+  ResultKeeper& keeper_;
   const std::shared_ptr<const Program> program_;
   const IsCancelled& cancelled_;
   QueryTotals& totals_;
   QueryProfile* const profile_;
   const uint64_t unread_columns_;  // as TbQuery says
   const double estimated_groups_;  // likewise
-  const bool in_order_;            // likewise, TB_QUERY_IN_ORDER
+  const bool in_order_;  // likewise, TB_QUERY_IN_ORDER
+  const std::vector<TbColumnLeft> columns_left_;  // on a GPU, instead of rows that are sent; empty: none
   std::optional<ResultPlan> plan_;
   std::optional<Continuation> continuation_;
   std::shared_ptr<const RowPruning> pruning_;  // where keeps_few()
   DeviceQuery* query_ = nullptr;
   std::optional<ResultRun> result_run_;  // with a plan, once the device has finished
-  std::optional<ResultOutput> rows_;     // AGGREGATE, PROJECT
-  uint64_t nrows_ = 0;     // that there are, after each step
+  std::optional<ResultOutput> rows_;  // AGGREGATE, PROJECT
+  uint64_t nrows_ = 0;  // that there are, after each step
   uint64_t rows_out_ = 0;  // to be sent in all
   uint64_t next_row_ = 0;
 };

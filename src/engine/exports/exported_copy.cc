@@ -22,8 +22,6 @@ namespace turbine {
 namespace {
 
 constexpr uint64_t kHostPage = 4096;
-constexpr uint64_t kDevicePage = uint64_t{2} << 20;
-constexpr uint64_t kDeviceAlignment = 256;  // of a region
 constexpr uint64_t kMostExportedRows = TB_EXPORT_MOST_BYTES / 16 - 1;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE;
 
@@ -46,26 +44,12 @@ void check_shape(const TbExportColumn& column, uint64_t rows) {
 /* Regions' lengths, and their places in a memfd. */
 void place_in_file(ExportedColumn& column, uint32_t number, uint64_t rows) {
   const uint64_t base = tb_export_base_of(number);
-  const uint64_t width = tb_export_width(column.shape.format);
-  const bool texts = tb_export_has_bytes(column.shape.format);
-  column.values = {base + TB_EXPORT_VALUES_AT, (rows + (texts ? 1 : 0)) * width};
-  column.validity = {base + TB_EXPORT_VALIDITY_AT, column.shape.nulls > 0 ? (rows + 7) / 8 : 0};
-  column.bytes = {base + TB_EXPORT_BYTES_AT, column.shape.bytes};
-  column.bits = {base + TB_EXPORT_BITS_AT, column.shape.format == TB_EXPORT_BOOL ? (rows + 7) / 8 : 0};
+  static_cast<ExportRegions&>(column) = export_regions(column.shape, rows);
+  column.values.offset = base + TB_EXPORT_VALUES_AT;
+  column.validity.offset = base + TB_EXPORT_VALIDITY_AT;
+  column.bytes.offset = base + TB_EXPORT_BYTES_AT;
+  column.bits.offset = base + TB_EXPORT_BITS_AT;
   column.allocation = rounded(column.values.bytes, kHostPage);
-}
-
-constexpr ExportRegion ExportedColumn::* kRegions[] = {&ExportedColumn::values, &ExportedColumn::validity,
-                                                       &ExportedColumn::bytes, &ExportedColumn::bits};
-
-/* The same regions one behind the other; returns their end. */
-uint64_t place_on_device(const ExportedColumn& column, ExportRegion (&places)[4]) {
-  uint64_t end = 0;
-  for (size_t i = 0; i < 4; i++) {
-    places[i] = {end, (column.*kRegions[i]).bytes};
-    end += rounded(places[i].bytes, kDeviceAlignment);
-  }
-  return end;
 }
 
 /* A region of a memfd, mapped for reading. */
@@ -191,39 +175,38 @@ void take_files(ExportRequest& request, std::vector<UniqueFd> files) {
 uint64_t host_bytes(const ExportRequest& request) {
   uint64_t bytes = 0;
   for (const ExportedColumn& column : request.columns)
-    for (const auto region : kRegions) bytes += rounded((column.*region).bytes, kHostPage);
+    for (const auto region : ExportRegions::kEach) bytes += rounded((column.*region).bytes, kHostPage);
   return bytes;
 }
 
 uint64_t device_bytes(const ExportRequest& request) {
   uint64_t bytes = 0;
-  ExportRegion places[4];
-  for (const ExportedColumn& column : request.columns)
-    bytes += rounded(std::max<uint64_t>(place_on_device(column, places), 1), kDevicePage);
+  for (ExportRegions regions : request.columns) bytes += device_pages(place_on_device(regions));
   return bytes;
 }
 
+void take_memory(ExportedColumn& column, DeviceColumn from) {
+  static_cast<ExportRegions&>(column) = from.regions;
+  column.allocation = from.memory->size();
+  column.memory = std::move(from.memory);
+  column.file.reset();
+}
+
 void move_to_device(std::vector<ExportedColumn>& columns, Device& device) {
-  std::vector<std::unique_ptr<ExportedMemory>> moved;
-  ExportRegion places[4];
+  std::vector<DeviceColumn> moved;
   for (const ExportedColumn& column : columns) {
-    const uint64_t bytes = place_on_device(column, places);
-    auto& memory = moved.emplace_back(device.export_memory(bytes));
-    if (!memory) throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device has no memory for other processes");
-    for (size_t i = 0; i < 4; i++) {
-      const MappedRegion region(column.file->get(), column.*kRegions[i]);
-      if (places[i].bytes > 0) memory->write(places[i].offset, region.data(), places[i].bytes);
+    DeviceColumn& to = moved.emplace_back(DeviceColumn{column, column.shape.nulls, nullptr});
+    to.memory = device.export_memory(place_on_device(to.regions));
+    if (!to.memory) throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device has no memory for other processes");
+    for (const auto region : ExportRegions::kEach) {
+      const MappedRegion from(column.file->get(), column.*region);
+      if ((column.*region).bytes > 0)
+        to.memory->write((to.regions.*region).offset, from.data(), (column.*region).bytes);
     }
-    memory->seal();
+    to.memory->seal();
   }
   // All are there: the files can go.
-  for (size_t c = 0; c < columns.size(); c++) {
-    place_on_device(columns[c], places);
-    for (size_t i = 0; i < 4; i++) columns[c].*kRegions[i] = places[i];
-    columns[c].allocation = moved[c]->size();
-    columns[c].memory = std::move(moved[c]);
-    columns[c].file.reset();
-  }
+  for (size_t c = 0; c < columns.size(); c++) take_memory(columns[c], std::move(moved[c]));
 }
 
 std::string ExportedCopy::describe(std::span<const uint32_t> which) const {

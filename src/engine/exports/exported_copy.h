@@ -20,19 +20,12 @@
 
 namespace turbine {
 
-/* A part of a column's memory. */
-struct ExportRegion {
-  uint64_t offset = 0;
-  uint64_t bytes = 0;
-};
-
-struct ExportedColumn {
+struct ExportedColumn : ExportRegions {
   TbExportColumn shape{};
   std::string name, type;
-  ExportRegion values, validity, bytes, bits;  // without any: 0 bytes
-  uint64_t allocation = 0;                     // bytes from the memory's start on, in whole pages
-  std::shared_ptr<UniqueFd> file;              // a memfd, which others may be in; or
-  std::unique_ptr<ExportedMemory> memory;      // a GPU's
+  uint64_t allocation = 0;                 // bytes from the memory's start on, in whole pages
+  std::shared_ptr<UniqueFd> file;          // a memfd, which others may be in; or
+  std::unique_ptr<ExportedMemory> memory;  // a GPU's
 
   int descriptor() const { return memory ? memory->descriptor() : file->get(); }
 };
@@ -87,6 +80,9 @@ void take_files(ExportRequest& request, std::vector<UniqueFd> files);
 
 /* Bytes of host memory that the columns' files take, about. */
 uint64_t host_bytes(const ExportRequest& request);
+
+/* The column's values are in that memory from now on. */
+void take_memory(ExportedColumn& column, DeviceColumn from);
 
 /* Moves the columns into memory of a device that has memory for other processes. Throws DeviceError; the columns are
  * as they were then. */

@@ -95,22 +95,81 @@ uint32_t Exports::choose_device(const ExportRequest& request) const {
   return best;
 }
 
+std::vector<uint8_t> Exports::keep(DeviceQuery& query, uint32_t device, uint64_t rows, const KeptRowLayout& layout,
+                                   std::span<const TbColumnLeft> columns) {
+  Left left{rows, device, {}, {}, {}, Clock::now() + std::chrono::seconds(TB_LEFT_SECONDS)};
+  uint64_t bytes = 0;
+  for (const TbColumnLeft& column : columns) {
+    if (column.column >= layout.columns.size() || tb_export_width(column.format) == 0)
+      throw DeviceError(TB_FALLBACK_PROTOCOL, "a column that there is not");
+    ExportRegions regions = device_column_regions(column.format, rows, layout.columns[column.column].nullable);
+    bytes += device_pages(place_on_device(regions));
+    left.formats.push_back(column.format);
+  }
+  left.memory.push_back(charge(device, bytes));
+  left.columns = query.take_columns(columns);
+
+  const ExportId id = random_bytes<TB_EXPORT_ID_BYTES>();
+  TbResultLeft head{};
+  memcpy(head.id, id.data(), id.size());
+  head.rows = rows;
+  head.device = device;
+  head.ncolumns = static_cast<uint32_t>(left.columns.size());
+  std::vector<uint8_t> payload;
+  append(payload, &head, sizeof head);
+  for (const DeviceColumn& column : left.columns) append(payload, &column.nulls, sizeof column.nulls);
+  Gone gone;
+  std::lock_guard lock(mutex_);
+  forget_ended_locked(gone);
+  left_.emplace(id, std::move(left));
+  return payload;
+}
+
+/* The request's columns get what a query has left. Returns the device. */
+uint32_t Exports::take_left(ExportRequest& request, ExportCharges& charges) {
+  ExportId id;
+  memcpy(id.data(), request.create.left, id.size());
+  AllLeft::node_type found;
+  {
+    std::lock_guard lock(mutex_);
+    found = left_.extract(id);
+  }
+  if (found.empty()) throw DeviceError(TB_FALLBACK_DEVICE_MEMORY, "the columns that a query has left are gone");
+  Left& left = found.mapped();
+  if (left.rows != request.create.rows || left.columns.size() != request.columns.size())
+    throw ProtocolError("EXPORT_CREATE: not what the query has left");
+  for (size_t i = 0; i < left.columns.size(); i++) {
+    const TbExportColumn& shape = request.columns[i].shape;
+    if (shape.format != left.formats[i] || shape.nulls != left.columns[i].nulls)
+      throw ProtocolError("EXPORT_CREATE: not what the query has left");
+    take_memory(request.columns[i], std::move(left.columns[i]));
+  }
+  charges = std::move(left.memory);
+  return left.device;
+}
+
+/* The request's columns get their memory on the device that it names. Returns the device. */
+uint32_t Exports::place(ExportRequest& request, ExportCharges& charges) {
+  if (request.create.flags & TB_EXPORT_LEFT) return take_left(request, charges);
+  const uint32_t device = choose_device(request);
+  if (device == TB_DEVICE_HOST) return device;
+  // Out of memory there: the host's is as right, if slower to read.
+  try {
+    ExportCharge on_device = charge(device, device_bytes(request));
+    move_to_device(request.columns, *devices_[device]);
+    charges.clear();
+    charges.push_back(std::move(on_device));
+    return device;
+  } catch (const DeviceError&) {
+    if (request.create.flags & TB_EXPORT_MUST) throw;
+    return TB_DEVICE_HOST;
+  }
+}
+
 TbExportInfo Exports::create(uint64_t session, int pid, ExportRequest request, ExportCharges charges) {
   auto copy = std::make_shared<ExportedCopy>();
-  uint32_t device = choose_device(request);
-  if (device != TB_DEVICE_HOST) {
-    // Out of memory there: the host's is as right, if slower to read.
-    try {
-      ExportCharge on_device = charge(device, device_bytes(request));
-      move_to_device(request.columns, *devices_[device]);
-      copy->place = devices_[device]->export_place();
-      charges.clear();
-      charges.push_back(std::move(on_device));
-    } catch (const DeviceError&) {
-      if (request.create.flags & TB_EXPORT_MUST) throw;
-      device = TB_DEVICE_HOST;
-    }
-  }
+  const uint32_t device = place(request, charges);
+  if (device != TB_DEVICE_HOST) copy->place = devices_[device]->export_place();
   copy->source = std::move(request.source);
   copy->revision = std::move(request.revision);
   copy->columns = std::move(request.columns);
@@ -175,7 +234,7 @@ std::optional<ExportSecret> Exports::make_token(uint64_t session, const TbExport
 }
 
 Exports::Copies::iterator Exports::erase(Copies::iterator copy, Gone& gone) {
-  gone.push_back(std::move(copy->second.copy));
+  gone.copies.push_back(std::move(copy->second.copy));
   return copies_.erase(copy);
 }
 
@@ -191,6 +250,14 @@ void Exports::forget_ended_locked(Gone& gone) {
   const auto now = Clock::now();
   for (auto token = tokens_.begin(); token != tokens_.end();)
     token = token->second.end && *token->second.end <= now ? drop(token, gone) : std::next(token);
+  for (auto left = left_.begin(); left != left_.end();) {
+    if (left->second.end > now) {
+      ++left;
+      continue;
+    }
+    gone.left.push_back(std::move(left->second));
+    left = left_.erase(left);
+  }
 }
 
 void Exports::forget_ended() {

@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/execution/result_keeper.h"
 #include "engine/exports/exported_copy.h"
 
 namespace turbine {
@@ -43,7 +44,7 @@ class Import {
   const std::shared_ptr<std::atomic<uint32_t>> importers_;  // of the copy
 };
 
-class Exports {
+class Exports final : public ResultKeeper {
  public:
   using Clock = std::chrono::steady_clock;
   using Devices = std::vector<std::unique_ptr<Device>>;
@@ -59,8 +60,12 @@ class Exports {
    * Throws DeviceError. */
   void reserve(ExportCharges& charges, uint64_t have, uint64_t bytes);
 
-  /* A copy of what the files of the request hold, on the device that it names. `pid`: of the backend. Throws
-   * DeviceError, ProtocolError. */
+  /* Columns that a query leaves on a GPU, until create() takes them or TB_LEFT_SECONDS are over. */
+  std::vector<uint8_t> keep(DeviceQuery& query, uint32_t device, uint64_t rows, const KeptRowLayout& layout,
+                            std::span<const TbColumnLeft> columns) override;
+
+  /* A copy of what the files of the request hold, on the device that it names, or of what a query has left. `pid`: of
+   * the backend. Throws DeviceError, ProtocolError. */
   TbExportInfo create(uint64_t session, int pid, ExportRequest request, ExportCharges charges);
 
   /* Of a copy of the session's own, or a kept one. Nothing if there is none, or has not these columns. */
@@ -77,7 +82,7 @@ class Exports {
   /* EXPORT_DESCRIBED, of a copy as for make_token(); empty if there is none. */
   std::vector<uint8_t> describe(uint64_t session, const ExportId& id);
 
-  /* Forgets tokens that have ended. */
+  /* Forgets tokens that have ended, and what queries have left and nobody has taken. */
   void forget_ended();
 
  private:
@@ -86,7 +91,7 @@ class Exports {
     std::shared_ptr<std::atomic<uint32_t>> importers;
     uint64_t session = 0;
     uint32_t tokens = 0;
-    bool kept = false;   // whatever becomes of its session
+    bool kept = false;  // whatever becomes of its session
     bool named = false;  // stays without tokens
   };
   struct Token {
@@ -96,11 +101,24 @@ class Exports {
     uint32_t uid, flags;
     std::optional<Clock::time_point> end;
   };
+  /* Columns without a copy yet. */
+  struct Left {
+    uint64_t rows;
+    uint32_t device;
+    std::vector<uint32_t> formats;
+    std::vector<DeviceColumn> columns;
+    ExportCharges memory;
+    Clock::time_point end;
+  };
   using Tokens = std::map<ExportSecret, Token>;
   using Copies = std::map<ExportId, Entry>;
+  using AllLeft = std::map<ExportId, Left>;
 
   /* What was taken out, to be destroyed without the lock: a driver takes its time to free memory. */
-  using Gone = std::vector<std::shared_ptr<ExportedCopy>>;
+  struct Gone {
+    std::vector<std::shared_ptr<ExportedCopy>> copies;
+    std::vector<Left> left;
+  };
 
   // mutex_ held:
   Entry* find(uint64_t session, const ExportId& id);
@@ -110,6 +128,8 @@ class Exports {
 
   ExportCharge charge(uint32_t device, uint64_t bytes);
   uint32_t choose_device(const ExportRequest& request) const;
+  uint32_t place(ExportRequest& request, ExportCharges& charges);
+  uint32_t take_left(ExportRequest& request, ExportCharges& charges);
   TbExportInfo info_of(const ExportId& id, const Entry& entry) const;
 
   const Devices& devices_;
@@ -119,6 +139,7 @@ class Exports {
   std::mutex mutex_;  // protects what follows
   Copies copies_;
   Tokens tokens_;
+  AllLeft left_;
 };
 
 }  // namespace turbine

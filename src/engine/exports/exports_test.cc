@@ -209,6 +209,95 @@ TEST(ExportRequestTest, RefusesWhatWouldKillAnImporter) {
   EXPECT_EQ(wide.columns[400].values.offset, 2 * TB_EXPORT_COLUMN_SIZE);
 }
 
+/* Memory of a device that is a file. */
+class FileMemory final : public ExportedMemory {
+ public:
+  explicit FileMemory(uint64_t size) : size_(size), file_(memfd_create("device", MFD_CLOEXEC)) {}
+  uint64_t size() const override { return size_; }
+  int descriptor() const override { return file_.get(); }
+  void write(uint64_t, const uint8_t*, uint64_t) override {}
+  void seal() override {}
+
+ private:
+  const uint64_t size_;
+  const UniqueFd file_;
+};
+
+/* A query that has finished, with one column. */
+class LeavingQuery final : public DeviceQuery {
+ public:
+  void submit(const Task&, Done) override {}
+  uint64_t finish() override { return 0; }
+  ResultBatch fetch(uint64_t, uint64_t) override { return {}; }
+  MemoryBudget& host_memory() override { return memory_; }
+  DeviceQueryStats stats() const override { return {}; }
+  std::vector<DeviceColumn> take_columns(std::span<const TbColumnLeft> columns) override {
+    std::vector<DeviceColumn> made;
+    for (const TbColumnLeft& column : columns) {
+      DeviceColumn& to = made.emplace_back();
+      to.regions = device_column_regions(column.format, 100, true);
+      to.memory = std::make_unique<FileMemory>(device_pages(place_on_device(to.regions)));
+      to.nulls = 7;
+    }
+    return made;
+  }
+
+ private:
+  MemoryBudget memory_{kBudget};
+};
+
+class LeftColumnsTest : public ExportsTest {
+ protected:
+  TbResultLeft keep(uint64_t rows = 100) {
+    KeptRowLayout layout;
+    layout.columns = {{TB_TYPE_INT4, 0, true}};
+    const TbColumnLeft column{0, TB_EXPORT_INT32};
+    const std::vector<uint8_t> payload = exports.keep(query, TB_DEVICE_HOST, rows, layout, {&column, 1});
+    TbResultLeft left;
+    memcpy(&left, payload.data(), sizeof left);
+    uint64_t nulls;
+    EXPECT_EQ(payload.size(), sizeof left + sizeof nulls);
+    memcpy(&nulls, payload.data() + sizeof left, sizeof nulls);
+    EXPECT_EQ(nulls, 7u);
+    return left;
+  }
+  TbExportInfo create(const TbResultLeft& left, uint64_t nulls = 7, uint64_t rows = 100) {
+    ExportRequest request = parse_export(export_message(1, rows, TB_EXPORT_LEFT));
+    request.columns[0].shape.nulls = nulls;
+    memcpy(request.create.left, left.id, sizeof left.id);
+    return exports.create(session, 1, std::move(request), {});
+  }
+  LeavingQuery query;
+};
+
+TEST_F(LeftColumnsTest, BecomeACopyOnce) {
+  const TbResultLeft left = keep();
+  EXPECT_EQ(left.rows, 100u);
+  const uint64_t taken = used();
+  EXPECT_EQ(taken, uint64_t{2} << 20);
+  const TbExportInfo info = create(left);
+  EXPECT_EQ(info.rows, 100u);
+  EXPECT_EQ(info.bytes, taken);
+  EXPECT_EQ(used(), taken);
+  EXPECT_THROW(create(left), DeviceError);
+  const auto secret = token(session, info);
+  EXPECT_EQ(exports.redeem(*secret, kUser)->descriptors().size(), 1u);
+  EXPECT_EQ(release(session, info), 1u);
+  EXPECT_EQ(used(), 0u);
+}
+
+TEST_F(LeftColumnsTest, AreOnlyWhatTheyAre) {
+  EXPECT_THROW(create(keep(), 6), ProtocolError);
+  EXPECT_THROW(create(keep(), 7, 99), ProtocolError);
+  EXPECT_THROW(create(TbResultLeft{}), DeviceError);
+  EXPECT_EQ(used(), 0u) << "what was not taken rightly is gone";
+}
+
+TEST_F(LeftColumnsTest, NeedRoom) {
+  EXPECT_THROW(keep(kBudget), DeviceError);
+  EXPECT_EQ(used(), 0u);
+}
+
 TEST(ExportRequestTest, RefusesDamagedMessages) {
   const std::vector<uint8_t> good = export_message(3, 5);
   EXPECT_EQ(parse_export(good).columns.size(), 3u);

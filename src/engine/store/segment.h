@@ -156,6 +156,14 @@ struct TakenSegment {
   BlockMask blocks;
 };
 
+/* The first and the last of them in their file. */
+inline uint32_t first_block(const TakenSegment& taken) {
+  return taken.segment->first_block + static_cast<uint32_t>(std::countr_zero(taken.blocks));
+}
+inline uint32_t last_block(const TakenSegment& taken) {
+  return taken.segment->first_block + 63 - static_cast<uint32_t>(std::countl_zero(taken.blocks));
+}
+
 /* What one job of a device reads: blocks of some segments, and which of their columns. */
 struct SegmentMorsel {
   std::vector<TakenSegment> segments;

@@ -41,6 +41,10 @@ QueryRequest parse_query(std::span<const uint8_t> payload) {
   };
   request.result_plan = take(query.result_size);
   request.continuation = take(query.continuation_size);
+  if (query.columns_left > TB_EXPORT_MOST_COLUMNS) throw ProtocolError("QUERY leaves too many columns");
+  const auto columns = take(uint64_t{query.columns_left} * sizeof(TbColumnLeft));
+  request.columns_left.resize(query.columns_left);
+  if (!columns.empty()) memcpy(request.columns_left.data(), columns.data(), columns.size());
   if (at != payload.size() && padded(at) != payload.size()) throw ProtocolError("QUERY's sizes do not match");
   return request;
 }

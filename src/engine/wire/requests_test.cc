@@ -154,5 +154,31 @@ TEST(SegmentsRequest, HasNeitherMoreNorLess) {
   EXPECT_THROW(parse_segments(short_message), ProtocolError);
 }
 
+/* QUERY with a program of 5 bytes, one parameter, and columns that stay on a GPU. */
+std::vector<uint8_t> query_message(uint32_t columns_left, size_t sent) {
+  TbQuery query{};
+  query.program_size = 5;
+  query.params_size = 1;
+  query.columns_left = columns_left;
+  std::vector<uint8_t> bytes(sizeof query + 16 + sent * sizeof(TbColumnLeft));
+  memcpy(bytes.data(), &query, sizeof query);
+  for (uint32_t i = 0; i < sent; i++) {
+    const TbColumnLeft column{i, TB_EXPORT_INT16};
+    memcpy(bytes.data() + sizeof query + 16 + i * sizeof column, &column, sizeof column);
+  }
+  return bytes;
+}
+
+TEST(QueryRequestTest, LeavesColumns) {
+  EXPECT_TRUE(parse_query(query_message(0, 0)).columns_left.empty());
+  const auto three = parse_query(query_message(3, 3)).columns_left;
+  ASSERT_EQ(three.size(), 3u);
+  EXPECT_EQ(three[2].column, 2u);
+  EXPECT_EQ(three[2].format, uint32_t{TB_EXPORT_INT16});
+  EXPECT_THROW(parse_query(query_message(3, 2)), ProtocolError);
+  EXPECT_THROW(parse_query(query_message(2, 3)), ProtocolError);
+  EXPECT_THROW(parse_query(query_message(UINT32_MAX, 3)), ProtocolError);
+}
+
 }  // namespace
 }  // namespace turbine

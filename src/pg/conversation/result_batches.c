@@ -247,6 +247,25 @@ add_batch(TbResultBatches *batches, const TbIncoming *message, const char *slot,
 	return true;
 }
 
+/* RESULT_LEFT, for a query that asked for it; false if it is malformed. */
+static bool
+take_left(TbLeftColumns *left, const TbIncoming *message)
+{
+	const TbResultLeft *result = (const TbResultLeft *) message->payload;
+
+	if (left == NULL || left->are_left ||
+		message->length !=
+			offsetof(TbResultLeft, nulls) + sizeof(uint64) * left->ncolumns ||
+		result->ncolumns != (uint32) left->ncolumns)
+		return false;
+	for (int i = 0; i < left->ncolumns; i++)
+		if (result->nulls[i] > result->rows)
+			return false;
+	memcpy(left->result, result, message->length);
+	left->are_left = true;
+	return true;
+}
+
 TbResultBatches *
 tb_result_batches_collect(TbServiceQuery *query, bool fed)
 {
@@ -271,7 +290,12 @@ tb_result_batches_collect(TbServiceQuery *query, bool fed)
 				return batches;
 			break;
 		}
-		if (message.type != TB_MSG_RESULT_BATCH ||
+		if (message.type == TB_MSG_RESULT_LEFT && take_left(spec->left, &message))
+		{
+			nrows = spec->left->result->rows;
+			continue;
+		}
+		if (message.type != TB_MSG_RESULT_BATCH || spec->left != NULL ||
 			message.length < offsetof(TbResultBatch, columns))
 		{
 			(void) tb_service_query_protocol_error(query,

@@ -369,7 +369,9 @@ tb_service_query_send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 	Sections					 sections = {0};
 
 	header.device = query->spec.device;
-	header.flags = TB_QUERY_ALLOW_HOST | TB_QUERY_GPU_OK;
+	header.flags = TB_QUERY_GPU_OK;
+	if (query->spec.left == NULL)
+		header.flags |= TB_QUERY_ALLOW_HOST;
 	if (tb_guc_debug_full_code)
 		header.flags |= TB_QUERY_FULL_CODE;
 	if (DataChecksumsEnabled())
@@ -415,6 +417,12 @@ tb_service_query_send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 				  tb_program_prepare(query->conn, continuation->program, TB_DEVICE_HOST,
 									 &query->failure)))
 			return false;
+	}
+	if (query->spec.left != NULL)
+	{
+		header.columns_left = query->spec.left->ncolumns;
+		add_section(&sections, query->spec.left->columns,
+					sizeof(TbColumnLeft) * query->spec.left->ncolumns);
 	}
 	tb_profile_query_begins(query->spec.profile);
 	return tb_service_query_send_parts(query, TB_MSG_QUERY, sections.parts, sections.nparts,

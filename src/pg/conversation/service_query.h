@@ -37,6 +37,16 @@ struct TbBatchTaker
 	void (*take)(TbBatchTaker *taker, const TbResultBatch *batch);
 };
 
+/* Columns that a GPU leaves in its memory instead of sending rows: wire.h. */
+typedef struct TbLeftColumns
+{
+	uint32		  device; /* index */
+	int			  ncolumns;
+	TbColumnLeft *columns;
+	TbResultLeft *result; /* room for `ncolumns`; valid once they are left */
+	bool		  are_left;
+} TbLeftColumns;
+
 /* A program to run; the caller's memory stays valid until the query's end. */
 typedef struct TbProgramSpec
 {
@@ -54,6 +64,7 @@ typedef struct TbProgramSpec
 	uint64			   unread_columns;			 /* wire.h */
 	uint32			   join_table; /* BUILD: the number of the table that it makes */
 	bool			   in_order;   /* wire.h: TB_QUERY_IN_ORDER */
+	TbLeftColumns	  *left;	   /* what becomes of the results, or NULL */
 	TbBatchTaker	  *taker;	/* of all results; NULL: they are kept until they are asked
 								 * for */
 	TbProfile		  *profile; /* of the node, or NULL */

@@ -83,18 +83,27 @@ pass_batch(TbBatchTaker *taker, const TbResultBatch *batch)
 static void
 take_all(RowReceiver *receiver, PlanState *state)
 {
-	SinkTaker	 taker = {.base = {.take = pass_batch}, .receiver = receiver};
-	List		*outputs;
-	TbRunCursor *cursor = tb_join_bare_cursor(state, &outputs);
+	SinkTaker	   taker = {.base = {.take = pass_batch}, .receiver = receiver};
+	TbLeftColumns *left = NULL;
+	List		  *outputs;
+	TbRunCursor	  *cursor = tb_join_bare_cursor(state, &outputs);
 
 	receiver->query = NULL;
 	if (cursor == NULL)
 		return;
 	taker.outputs = outputs;
+	if (receiver->sink->wants_left != NULL)
+		left = receiver->sink->wants_left(receiver->sink, outputs, state->plan->plan_rows);
 	if (state->instrument != NULL)
 		InstrStartNode(state->instrument);
 	tb_run_cursor_enter(cursor);
-	if (!tb_run_cursor_deliver(cursor, &taker.base, receiver->in_order))
+	/* On a GPU, if it can; as rows, if a device can. */
+	if (left != NULL && tb_run_cursor_leave_columns(cursor, left, receiver->in_order))
+	{
+		receiver->sink->take_left(receiver->sink, left);
+		receiver->taken = left->result->rows;
+	}
+	else if (!tb_run_cursor_deliver(cursor, &taker.base, receiver->in_order))
 	{
 		receiver->sink->restart(receiver->sink);
 		receiver->taken = 0;

@@ -17,6 +17,8 @@
 
 #include "turbine/wire.h"
 
+#include "pg/conversation/service_query.h"
+
 /* Who takes rows; embedded in what else it needs. */
 typedef struct TbRowSink TbRowSink;
 struct TbRowSink
@@ -31,6 +33,11 @@ struct TbRowSink
 	/* Forgets all rows so far; the type stays. NULL: it cannot, and gets no batch before
 	 * all have come. */
 	void (*restart)(TbRowSink *sink);
+	/* The columns that a GPU is to leave in its memory instead (turbine/wire.h), of about
+	 * so many rows; palloc'd. NULL: rows are wanted, and so if this is NULL. */
+	TbLeftColumns *(*wants_left)(TbRowSink *sink, const List *outputs, double rows);
+	/* They are there: the only rows. */
+	void		   (*take_left)(TbRowSink *sink, const TbLeftColumns *left);
 };
 
 #define TB_ROWS_SELECT 0x01u   /* only SELECT and the like, changing nothing */

@@ -371,6 +371,18 @@ tb_row_column_add_batch(TbRowColumn *column, const TbOutput *output,
 	return bytes;
 }
 
+bool
+tb_row_column_is_stored(const TbRowColumn *column, const TbOutput *output)
+{
+	if (tb_type_is_text(output->type) || column->width == 0)
+		return false;
+	if (column->is_decimal)
+		return (tb_final_is_column(output) ||
+				(output->kind == TB_OUT_KEY && output->display == TB_NONE)) &&
+			output->scale == column->scale && tb_type_is_numeric(output->type);
+	return tb_final_is_column(output) && column->width == (int) tb_type_width(output->type);
+}
+
 void
 tb_row_column_reset(TbRowColumn *column)
 {

@@ -35,6 +35,8 @@
 #include "pg/export/row_columns.h"
 #include "pg/results/copy_builder.h"
 #include "pg/results/export_session.h"
+#include "pg/settings/guc.h"
+#include "pg/shmem/device_list.h"
 
 /* A block's rows: a multiple of 8, so that its bits begin with a byte. */
 #define BLOCK_ROWS 8192
@@ -55,21 +57,23 @@ typedef struct CopyColumn
 
 struct TbCopyBuilder
 {
-	TbRowSink	  sink;
-	MemoryContext context;
-	MemoryContext row;	   /* values of one row as they are taken */
-	int			  ncolumns;
-	CopyColumn	 *columns; /* NULL: no row type has come */
-	TbRowColumn **gathered;
-	int			  files[TB_EXPORT_MOST_FILES];
-	int			  nfiles;  /* that are open */
-	uint32		  nrows;   /* of the block */
-	Size		  bytes;   /* likewise */
-	uint64		  rows;	   /* written */
-	uint64		  written; /* bytes, in all */
-	uint64		  reserved;
-	uint8		 *bits;	   /* of a block */
-	int64		 *offsets; /* likewise */
+	TbRowSink			 sink;
+	const TbCopyTerms	*terms;
+	const TbLeftColumns *left;	  /* on a GPU; NULL: rows come */
+	MemoryContext		 context;
+	MemoryContext		 row;	  /* values of one row as they are taken */
+	int					 ncolumns;
+	CopyColumn			*columns; /* NULL: no row type has come */
+	TbRowColumn		   **gathered;
+	int					 files[TB_EXPORT_MOST_FILES];
+	int					 nfiles;  /* that are open */
+	uint32				 nrows;	  /* of the block */
+	Size				 bytes;	  /* likewise */
+	uint64				 rows;	  /* written */
+	uint64				 written; /* bytes, in all */
+	uint64				 reserved;
+	uint8				*bits;	  /* of a block */
+	int64				*offsets; /* likewise */
 };
 
 static uint32
@@ -465,8 +469,97 @@ restart(TbRowSink *sink)
 	builder->written = 0; /* what has been reserved stays */
 }
 
+/* The device that the copy will be on, if it is a GPU that this session's queries may use;
+ * else the host. */
+static uint32
+gpu_of(const TbCopyTerms *terms)
+{
+	TbDeviceInfo devices[TB_MAX_DEVICES];
+	int			 count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	uint32		 best = TB_DEVICE_HOST;
+
+	if (terms->device == TB_DEVICE_HOST || tb_guc_device_choice() == TB_CHOOSE_CPU)
+		return TB_DEVICE_HOST;
+	for (int i = 1; i < count; i++)
+		if (devices[i].usable &&
+			(terms->device == (uint32) i ||
+			 (terms->device == TB_EXPORT_ANY_DEVICE &&
+			  (best == TB_DEVICE_HOST ||
+			   devices[i].queries_running < devices[best].queries_running))))
+			best = i;
+	return best;
+}
+
+/* Formats that a GPU makes of the values of its own types. */
+static bool
+gpu_makes(const CopyColumn *column)
+{
+	switch (column->shape.format)
+	{
+		case TB_EXPORT_BOOL:
+		case TB_EXPORT_INT16:
+		case TB_EXPORT_INT32:
+		case TB_EXPORT_INT64:
+		case TB_EXPORT_FLOAT32:
+		case TB_EXPORT_FLOAT64:
+		case TB_EXPORT_DATE32:
+		case TB_EXPORT_TIMESTAMP:
+		case TB_EXPORT_TIMESTAMPTZ:
+		case TB_EXPORT_DECIMAL128:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* Below this, rows are there sooner than code for a GPU might be. */
+#define LEAST_LEFT_BYTES (1024.0 * 1024)
+
+static TbLeftColumns *
+wants_left(TbRowSink *sink, const List *outputs, double rows)
+{
+	TbCopyBuilder *builder = (TbCopyBuilder *) sink;
+	uint32		   device = gpu_of(builder->terms);
+	TbLeftColumns *left;
+	double		   width = 0;
+
+	if (device == TB_DEVICE_HOST)
+		return NULL;
+	left = MemoryContextAllocZero(builder->context, sizeof(TbLeftColumns));
+	left->device = device;
+	left->ncolumns = builder->ncolumns;
+	left->columns = MemoryContextAlloc(builder->context,
+									   sizeof(TbColumnLeft) * builder->ncolumns);
+	left->result = MemoryContextAlloc(builder->context,
+									  offsetof(TbResultLeft, nulls) +
+										  sizeof(uint64) * builder->ncolumns);
+	for (int i = 0; i < builder->ncolumns; i++)
+	{
+		const CopyColumn *column = &builder->columns[i];
+		const TbOutput	 *output = list_nth(outputs, column->rows.attribute);
+
+		if (!gpu_makes(column) || !tb_row_column_is_stored(&column->rows, output))
+			return NULL;
+		left->columns[i].column = output->first;
+		left->columns[i].format = column->shape.format;
+		width += tb_export_width(column->shape.format);
+	}
+	return rows * width >= LEAST_LEFT_BYTES ? left : NULL;
+}
+
+static void
+take_left(TbRowSink *sink, const TbLeftColumns *left)
+{
+	TbCopyBuilder *builder = (TbCopyBuilder *) sink;
+
+	builder->left = left;
+	builder->rows = left->result->rows;
+	for (int i = 0; i < builder->ncolumns; i++)
+		builder->columns[i].shape.nulls = left->result->nulls[i];
+}
+
 TbCopyBuilder *
-tb_copy_builder_start(void)
+tb_copy_builder_start(const TbCopyTerms *terms)
 {
 	TbCopyBuilder *builder = palloc0(sizeof(TbCopyBuilder));
 
@@ -474,6 +567,9 @@ tb_copy_builder_start(void)
 	builder->sink.add = add;
 	builder->sink.add_batch = add_batch;
 	builder->sink.restart = restart;
+	builder->sink.wants_left = wants_left;
+	builder->sink.take_left = take_left;
+	builder->terms = terms;
 	builder->context = CurrentMemoryContext;
 	return builder;
 }
@@ -512,19 +608,26 @@ append_utf8(StringInfo to, const char *text, uint32 *length)
 }
 
 void
-tb_copy_builder_finish(TbCopyBuilder *builder, const TbCopyTerms *terms, TbExportInfo *info)
+tb_copy_builder_finish(TbCopyBuilder *builder, TbExportInfo *info)
 {
-	TbExportCreate create = {.device = terms->device,
-							 .flags = terms->flags,
-							 .ncolumns = builder->ncolumns,
-							 .owner = GetUserId(),
-							 .database = MyDatabaseId,
-							 .relation = terms->relation};
-	StringInfoData texts;
-	StringInfoData payload;
-	Datum		   revision;
+	const TbCopyTerms *terms = builder->terms;
+	TbExportCreate	   create = {.device = terms->device,
+								 .flags = terms->flags,
+								 .ncolumns = builder->ncolumns,
+								 .owner = GetUserId(),
+								 .database = MyDatabaseId,
+								 .relation = terms->relation};
+	StringInfoData	   texts;
+	StringInfoData	   payload;
+	Datum			   revision;
 
-	write_block(builder);
+	if (builder->left == NULL)
+		write_block(builder);
+	else
+	{
+		create.flags |= TB_EXPORT_LEFT;
+		memcpy(create.left, builder->left->result->id, sizeof(create.left));
+	}
 	create.rows = builder->rows;
 	initStringInfo(&texts);
 	append_utf8(&texts, terms->source != NULL ? terms->source : "", &create.source_length);
@@ -547,7 +650,8 @@ tb_copy_builder_finish(TbCopyBuilder *builder, const TbCopyTerms *terms, TbExpor
 		append_utf8(&texts, format_type_with_typemod(column->type, column->modifier),
 					&column->shape.type_length);
 	}
-	for (int i = 0; i < builder->nfiles; i++)
+	/* What the files hold is not read where a GPU has the columns. */
+	for (int i = 0; i < builder->nfiles && builder->left == NULL; i++)
 		seal(builder->files[i]);
 	initStringInfo(&payload);
 	appendBinaryStringInfo(&payload, (const char *) &create, sizeof(create));
@@ -555,7 +659,8 @@ tb_copy_builder_finish(TbCopyBuilder *builder, const TbCopyTerms *terms, TbExpor
 		appendBinaryStringInfo(&payload, (const char *) &builder->columns[i].shape,
 							   sizeof(TbExportColumn));
 	appendBinaryStringInfo(&payload, texts.data, texts.len);
-	tb_export_create(&payload, builder->files, builder->nfiles, info);
+	tb_export_create(&payload, builder->files, builder->left == NULL ? builder->nfiles : 0,
+					 info);
 }
 
 void

@@ -22,16 +22,16 @@ typedef struct TbCopyTerms
 
 typedef struct TbCopyBuilder TbCopyBuilder;
 
-/* In the current memory context. To be ended in all cases; the sink is the builder's. */
-extern TbCopyBuilder *tb_copy_builder_start(void);
+/* In the current memory context. To be ended in all cases; the sink is the builder's. The
+ * terms stay the caller's. */
+extern TbCopyBuilder *tb_copy_builder_start(const TbCopyTerms *terms);
 extern TbRowSink	 *tb_copy_builder_sink(TbCopyBuilder *builder);
 
 /* Whether the rows' type has come. */
 extern bool tb_copy_builder_has_begun(const TbCopyBuilder *builder);
 
 /* All rows are there: hands the copy to turbined. Raises errors. */
-extern void tb_copy_builder_finish(TbCopyBuilder *builder, const TbCopyTerms *terms,
-								   TbExportInfo *info);
+extern void tb_copy_builder_finish(TbCopyBuilder *builder, TbExportInfo *info);
 
 /* Closes what is open. Raises nothing. */
 extern void tb_copy_builder_end(TbCopyBuilder *builder);

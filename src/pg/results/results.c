@@ -161,7 +161,7 @@ id_of(const TbExportInfo *info)
 static void
 copy_query(const char *query, uint32 flags, const TbCopyTerms *terms, TbExportInfo *info)
 {
-	TbCopyBuilder *builder = tb_copy_builder_start();
+	TbCopyBuilder *builder = tb_copy_builder_start(terms);
 
 	PG_TRY();
 	{
@@ -171,7 +171,7 @@ copy_query(const char *query, uint32 flags, const TbCopyTerms *terms, TbExportIn
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("the query does not return rows")));
-		tb_copy_builder_finish(builder, terms, info);
+		tb_copy_builder_finish(builder, info);
 	}
 	PG_FINALLY();
 	{
@@ -226,12 +226,12 @@ turbine_fetch_result(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_CURSOR),
 				 errmsg("cursor \"%s\" does not exist", name)));
-	builder = tb_copy_builder_start();
+	builder = tb_copy_builder_start(&terms);
 	PG_TRY();
 	{
 		rows = tb_cursor_rows(portal, most, tb_copy_builder_sink(builder));
 		if (rows > 0)
-			tb_copy_builder_finish(builder, &terms, &info);
+			tb_copy_builder_finish(builder, &info);
 	}
 	PG_FINALLY();
 	{

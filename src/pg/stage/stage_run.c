@@ -160,6 +160,10 @@ device_of(const TbStageRun *run, int index)
 {
 	const TbRunStage *stage = &run->stages[index];
 
+	if (is_last(run, index) && run->left != NULL)
+		return run->left->device;
+	if (is_last(run, index) && run->in_order)
+		return TB_DEVICE_HOST;
 	return tb_stage_device(&stage->info, stage->input->plan != NULL, !is_last(run, index));
 }
 
@@ -224,8 +228,7 @@ specify(TbStageRun *run, int index, TbProgramSpec *spec, TbFailure *why)
 	spec->unread_columns = last ? run->unread_columns : 0;
 	spec->taker = last ? run->taker : NULL;
 	spec->in_order = last && run->in_order;
-	if (spec->in_order)
-		spec->device = TB_DEVICE_HOST;
+	spec->left = last ? run->left : NULL;
 	spec->continuation = last ? run->continuation : NULL;
 	if (spec->continuation != NULL)
 	{
@@ -687,6 +690,25 @@ tb_run_cursor_deliver(TbRunCursor *cursor, TbBatchTaker *taker, bool in_order)
 	cursor->run->taker = NULL;
 	cursor->run->in_order = false;
 	return cursor->finished;
+}
+
+bool
+tb_run_cursor_leave_columns(TbRunCursor *cursor, TbLeftColumns *left, bool in_order)
+{
+	Assert(!cursor->started);
+	/* A device sorts rows on the host, and second programs run there. */
+	if (cursor->run->result != NULL || cursor->run->continuation != NULL)
+		return false;
+	cursor->run->left = left;
+	cursor->run->in_order = in_order;
+	tb_run_cursor_start(cursor);
+	(void) tb_run_cursor_advance(cursor);
+	cursor->run->left = NULL;
+	cursor->run->in_order = false;
+	if (cursor->finished && left->are_left)
+		return true;
+	tb_run_cursor_rescan(cursor);
+	return false;
 }
 
 void

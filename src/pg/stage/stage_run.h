@@ -39,10 +39,11 @@ typedef struct TbRunStage
 typedef struct TbStageRun
 {
 	CustomScanState		  *css;
-	double				   groups;				/* estimate for the last stage */
-	uint64				   unread_columns;		/* of its results: wire.h */
-	TbBatchTaker		  *taker;				/* of its results; NULL: none */
-	bool				   in_order;			/* the table's: on the host */
+	double				   groups;		   /* estimate for the last stage */
+	uint64				   unread_columns; /* of its results: wire.h */
+	TbBatchTaker		  *taker;		   /* of its results; NULL: none */
+	bool				   in_order;	   /* the table's: on the host, or */
+	TbLeftColumns		  *left; /* on the GPU where they are left; NULL: rows come back */
 	TbResultPlan		  *result;				/* of the last stage; NULL: none */
 	TbContinuationProgram *continuation;		/* behind that; NULL: none */
 	List				  *continuation_params; /* ExprState */
@@ -116,6 +117,11 @@ extern const TbResultBatch *tb_run_cursor_take_rows(TbRunCursor *cursor, uint64 
  * the order of the table, whose scan the node is. False: it falls back, whatever batches
  * there were, and the kept plan's tuples are to be fetched. */
 extern bool tb_run_cursor_deliver(TbRunCursor *cursor, TbBatchTaker *taker, bool in_order);
+
+/* The same, but a GPU leaves columns in its memory instead. False: it cannot, and the
+ * cursor is as it was before. */
+extern bool tb_run_cursor_leave_columns(TbRunCursor *cursor, TbLeftColumns *left,
+										bool in_order);
 
 /* Ends the run, if one is under way, and goes on with the kept plan. */
 extern void tb_run_cursor_fall_back(TbRunCursor *cursor, const char *why);

@@ -1,8 +1,8 @@
 /*
  * embedded_kernels.cc - the PTX of kernels written by hand, and how a module of them is loaded.
  *
- * Owns the modules. TURBINE_PTX_FOLDER has the files that the build has made. Called by sort/, build/, groups/ and
- * window/; launches nothing.
+ * Owns the modules. TURBINE_PTX_FOLDER has the files that the build has made. Called by sort/, build/, groups/,
+ * window/ and exports/; launches nothing.
  */
 #include "engine/device/cuda/embedded_kernels.h"
 
@@ -31,6 +31,7 @@ TURBINE_EMBED(table)
 TURBINE_EMBED(growth)
 TURBINE_EMBED(key)
 TURBINE_EMBED(window)
+TURBINE_EMBED(export)
 
 namespace turbine::cuda {
 
@@ -43,7 +44,7 @@ struct EmbeddedPtx {
 
 const EmbeddedPtx kEmbeddedPtx[] = {
     {"radix", turbine_radix_ptx}, {"table", turbine_table_ptx},   {"growth", turbine_growth_ptx},
-    {"key", turbine_key_ptx},     {"window", turbine_window_ptx},
+    {"key", turbine_key_ptx},     {"window", turbine_window_ptx}, {"export", turbine_export_ptx},
 };
 
 }  // namespace

@@ -85,6 +85,12 @@ struct WindowKernels {
   Function totals, before, scan, emit, take;
 };
 
+struct ExportKernels {
+  static constexpr std::string_view kSource = "export";
+  static constexpr std::array kNames = {"tb_export_order", "tb_export_values", "tb_export_bits"};
+  Function order, values, bits;
+};
+
 /* A module with its kernels by name. Thread-safe. */
 template <class Kernels>
 class ModuleOf {
@@ -111,17 +117,24 @@ using TableCode = ModuleOf<TableKernels>;
 using GroupCode = ModuleOf<GrowthKernels>;
 using KeyCode = ModuleOf<KeyKernels>;
 using WindowCode = ModuleOf<WindowKernels>;
+using ExportCode = ModuleOf<ExportKernels>;
 
 /* All of them on one GPU. Thread-safe. */
 struct EmbeddedKernels {
   explicit EmbeddedKernels(const std::shared_ptr<CudaContext>& context)
-      : sort(context, kSortRegisters), tables(context), groups(context), windows(context), keys(context) {}
+      : sort(context, kSortRegisters),
+        tables(context),
+        groups(context),
+        windows(context),
+        keys(context),
+        exports(context) {}
 
   RadixCode sort;
   TableCode tables;
   GroupCode groups;
   WindowCode windows;
   KeyCode keys;
+  ExportCode exports;
 };
 
 }  // namespace turbine::cuda

@@ -405,11 +405,7 @@ void HostQuery::run_segments(unsigned worker, Progress& progress, const Segments
       continue;
     }
     if (!run_segment(worker, progress, morsel, stored, taken, batch)) return;
-    if (sink_) {
-      const uint32_t first = taken.segment->first_block;
-      sink_->end_segment(worker, first + static_cast<uint32_t>(std::countr_zero(taken.blocks)),
-                         first + 63 - static_cast<uint32_t>(std::countl_zero(taken.blocks)));
-    }
+    if (sink_) sink_->end_segment(worker, first_block(taken), last_block(taken));
   }
   // Two versions of one segment may have been taken, for different blocks.
   uint32_t* const ids = progress.task.ids;

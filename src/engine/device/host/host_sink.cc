@@ -16,7 +16,7 @@
 
 #include "engine/device/host/group_merge.h"
 #include "engine/device/host/join_table_build.h"
-#include "engine/device/host/row_order.h"
+#include "engine/device/table_order.h"
 #include "engine/device/host/store_pruning.h"
 
 namespace turbine {
@@ -176,7 +176,7 @@ class RowSink final : public HostSink {
   /* Rows of one worker: they need not move. */
   ResultBatch fetch(uint64_t first, uint64_t count) override {
     if (order_) {
-      const RowOrder::Part part = order_->find(first);
+      const TableOrder::Part part = order_->find(first);
       return store_batch(shape_, *stores_[part.worker], part.first, std::min(count, part.count));
     }
     size_t i = 0;
@@ -195,7 +195,7 @@ class RowSink final : public HostSink {
   MemoryBudget& budget_;
   WorkerPool& pool_;
   std::vector<std::unique_ptr<HostRowStore>> stores_;  // [worker], each used by that thread only
-  std::optional<RowOrder> order_;                      // of keep_order()
+  std::optional<TableOrder> order_;                      // of keep_order()
   std::vector<StorePruning> prunings_;                 // [worker], of its store
   std::shared_ptr<const RowLimit> limit_;              // PROJECT; null: all rows are wanted
   std::shared_ptr<const JoinTable> table_;

@@ -25,6 +25,8 @@ class CudaExportedMemory final : public ExportedMemory {
 
   uint64_t size() const override { return size_; }
   int descriptor() const override { return descriptor_; }
+  /* Until it is sealed. */
+  DevicePtr address() const { return address_; }
   void write(uint64_t offset, const uint8_t* from, uint64_t bytes) override;
   void seal() override;
 

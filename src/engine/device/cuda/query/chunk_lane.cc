@@ -34,7 +34,8 @@ T* device_pointer(DevicePtr base, uint64_t offset = 0) {
 }
 
 uint64_t arguments_size(const Program& program) {
-  return sizeof(TbDecodeArgs) + sizeof(TbPipelineArgs) + program.source_columns() * sizeof(TbColumnData);
+  return sizeof(TbDecodeArgs) + sizeof(TbPipelineArgs) + sizeof(TbExportOrder) +
+         program.source_columns() * sizeof(TbColumnData);
 }
 
 /* Entries of 4 bytes that a tuple takes. */
@@ -242,7 +243,7 @@ TbColumnData* ChunkLane::column_arguments() const { return reinterpret_cast<TbCo
 
 /* What a chunk of any kind has. */
 void ChunkLane::fill_arguments() {
-  static_assert(sizeof(Arguments) == sizeof(TbDecodeArgs) + sizeof(TbPipelineArgs));
+  static_assert(sizeof(Arguments) == sizeof(TbDecodeArgs) + sizeof(TbPipelineArgs) + sizeof(TbExportOrder));
   Arguments& arguments = host_arguments();
   arguments = {};
   TbPipelineArgs& pipeline = arguments.pipeline;
@@ -398,7 +399,7 @@ void ChunkLane::read_outcome() {
     query_.driver.check(query_.driver.memcpy_dtoh_async(outcome_.host() + to, from, bytes, stream));
   };
   static_assert(offsetof(Outcome, pipeline) == offsetof(Arguments, pipeline));
-  fetch(0, arguments_.device(), sizeof(Arguments));
+  fetch(0, arguments_.device(), offsetof(Arguments, order));
   if (query_.groups) fetch(offsetof(Outcome, groups), query_.groups->header(), sizeof(TbGroupTable));
   if (rows_) fetch(offsetof(Outcome, rows), rows_->header(), sizeof(TbRowStore));
 }
@@ -606,9 +607,32 @@ void ChunkLane::run_probe() {
     run_last(query_.code->probe, row_threads());
     return;
   }
-  launch(query_.code->probe, row_threads(), pipeline_arguments());
+  run_probe_kernel();
   prepare_tuple_sink();
   run_last(sink_kernel(), tuple_threads(most_rows()));
+}
+
+/* Where rows are wanted in their order, all of them are tuples. */
+void ChunkLane::run_probe_kernel() {
+  if (!query_.order) return launch(query_.code->probe, row_threads(), pipeline_arguments());
+  if (!task_.as<SegmentsInput>())
+    throw DeviceError(TB_FALLBACK_VALUE, "a part of the table is not cached: the device does not know its rows' order");
+  TbExportOrder& order = host_arguments().order;
+  order.pipeline = device_pointer<TbPipelineArgs>(pipeline_arguments());
+  order.runs = host_arguments().pipeline.runs;
+  order.nruns = batch_->nruns();
+  order.nrows = batch_->nrows();
+  const DevicePtr at = arguments_.device() + offsetof(Arguments, order);
+  query_.driver.check(query_.driver.memcpy_htod_async(at, &order, sizeof order, query_.compute.get()));
+  launch(query_.kernels->exports.kernels(query_.driver).order, row_threads(), at);
+}
+
+/* The task's rows are the last of those kept. */
+void ChunkLane::note_order() {
+  for (const TakenSegment& taken : task_.as<SegmentsInput>()->morsel->segments)
+    if (taken.segment->rows_of_blocks(taken.blocks) > 0)
+      query_.order->end_segment(0, first_block(taken), last_block(taken));
+  query_.order->end_chunk(0, task_.sequence, query_.kept->rows());
 }
 
 void ChunkLane::prepare_tuple_sink() {
@@ -697,9 +721,10 @@ bool ChunkLane::keep_on_device(const TbRowStore& store) {
   if (!query_.kept) return false;
   try {
     query_.kept->append(store, rows_->columns(), query_.out.get());
+    if (query_.order) note_order();
     return true;
   } catch (const DeviceError& error) {
-    if (error.reason != TB_FALLBACK_DEVICE_MEMORY) throw;
+    if (error.reason != TB_FALLBACK_DEVICE_MEMORY || query_.leaves_columns) throw;
     return false;
   }
 }

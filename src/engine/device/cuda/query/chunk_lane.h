@@ -39,6 +39,7 @@
 #include "engine/device/cuda/cuda_code.h"
 #include "engine/device/cuda/driver/stream.h"
 #include "engine/device/cuda/embedded_kernels.h"
+#include "engine/device/cuda/exports/export_kernels.h"
 #include "engine/device/cuda/memory/device_join_tables.h"
 #include "engine/device/cuda/groups/group_table.h"
 #include "engine/device/cuda/memory/lane_rows.h"
@@ -47,6 +48,7 @@
 #include "engine/device/cuda/query/row_range.h"
 #include "engine/device/cuda/query/stream_profile.h"
 #include "engine/device/cuda/segments/segment_batch.h"
+#include "engine/device/table_order.h"
 
 namespace turbine::cuda {
 
@@ -72,6 +74,8 @@ struct QueryResources {
   std::optional<ProjectedRows> rows;   // PROJECT
   std::optional<DeviceRows> parts;     // BUILD
   std::optional<DeviceRows> kept;      // PROJECT, if asked for; what finds no room here is in `rows`
+  bool leaves_columns = false;         // besides: all rows must find room
+  std::optional<TableOrder> order;       // and are wanted in the order of their table
   /* Last, so that they go first: their destructors wait for their work, before
    * the memory that it uses goes back to the pool. */
   UniqueStream copy, compute, out;
@@ -182,6 +186,7 @@ class ChunkLane {
   struct Arguments {
     TbDecodeArgs decode;
     TbPipelineArgs pipeline;
+    TbExportOrder order;  // where rows are wanted in their order
   };
   /* Pinned: what comes back. */
   struct Outcome {
@@ -217,6 +222,8 @@ class ChunkLane {
   void run_last(Function kernel, uint64_t threads);
   void prepare_tuple_sink();
   void run_probe();
+  void run_probe_kernel();
+  void note_order();
   void probe_again();
   void write_pipeline_arguments();
   void note_rows();

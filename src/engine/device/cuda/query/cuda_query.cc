@@ -13,6 +13,7 @@
 #include <new>
 
 #include "engine/device/cuda/build/device_table_build.h"
+#include "engine/device/cuda/exports/device_columns.h"
 #include "engine/device/cuda/memory/bring_rows.h"
 #include "engine/device/excluded_segments.h"
 #include "engine/profile/stopwatch.h"
@@ -339,6 +340,33 @@ void CudaQuery::keep_rows_on_device() {
   resources_.kept.emplace(*context_, resources_.driver, resources_.rows->shape(), resources_.account);
 }
 
+/* Rows that a filter or a join drops, or whose texts need room, have no known places: their order is not offered. */
+void CudaQuery::leave_columns(bool in_order) {
+  const Program& program = *resources_.program;
+  if (!resources_.rows) throw DeviceError(TB_FALLBACK_PROTOCOL, "only a projection's rows become columns");
+  if (in_order && (!program.joins().empty() || !program.filters().empty()))
+    throw DeviceError(TB_FALLBACK_PROTOCOL, "rows of a filter or join have no order");
+  resources_.leaves_columns = true;
+  keep_rows_on_device();
+  if (in_order) resources_.order.emplace(1);
+}
+
+std::vector<DeviceColumn> CudaQuery::take_columns(std::span<const TbColumnLeft> columns) {
+  const Stopwatch stopwatch;
+  try {
+    context_->enter(resources_.driver);
+    auto made = make_columns(*resources_.kept, resources_.order ? &*resources_.order : nullptr, columns,
+                             {context_, resources_.driver, resources_.kernels->exports.kernels(resources_.driver),
+                              resources_.account, resources_.compute.get()});
+    resources_.kept->clear();
+    std::lock_guard lock(mutex_);
+    finish_us_ += stopwatch.microseconds();
+    return made;
+  } catch (...) {
+    std::rethrow_exception(as_device_error(std::current_exception()));
+  }
+}
+
 uint64_t CudaQuery::finish() {
   wait_until_idle();
   const Stopwatch stopwatch;
@@ -377,6 +405,8 @@ uint64_t CudaQuery::finish_table() {
 
 /* Where there was no room for all on the device, they are the host's. */
 uint64_t CudaQuery::finish_kept_rows() {
+  if (resources_.order) resources_.order->finish();
+  if (resources_.leaves_columns) return resources_.kept->rows();
   if (resources_.rows->size() > 0) bring_kept_rows();
   window_.set_rows(&*resources_.kept);
   return resources_.rows->size() + resources_.kept->rows();

@@ -57,6 +57,8 @@ class CudaQuery : public DeviceQuery {
   }
   std::shared_ptr<StagedColumns> stage_columns(uint64_t bytes) override;
   void keep_rows_on_device() override;
+  void leave_columns(bool in_order) override;
+  std::vector<DeviceColumn> take_columns(std::span<const TbColumnLeft> columns) override;
   uint64_t finish() override;
   ResultBatch fetch(uint64_t first, uint64_t count) override;
   bool rows_stay() const override { return resources_.rows.has_value(); }

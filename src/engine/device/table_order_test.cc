@@ -1,5 +1,5 @@
-/* row_order_test.cc - rows come in their table's order, or it is said that there is none. */
-#include "engine/device/host/row_order.h"
+/* table_order_test.cc - rows come in their table's order, or it is said that there is none. */
+#include "engine/device/table_order.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@ namespace {
 constexpr uint64_t kSegments = uint64_t{1} << 40;
 
 /* Three workers, whose chunks end in whatever order. */
-TEST(RowOrderTest, FindsRowsOfAllWorkers) {
-  RowOrder order(3);
+TEST(TableOrderTest, FindsRowsOfAllWorkers) {
+  TableOrder order(3);
   order.end_chunk(1, 1, 10);
   order.end_chunk(0, 0, 5);
   order.end_chunk(1, 3, 10);  // no row of it passed
@@ -20,7 +20,7 @@ TEST(RowOrderTest, FindsRowsOfAllWorkers) {
   order.end_chunk(2, 4, 1);
   EXPECT_EQ(order.finish(), 36u);
   const auto check = [&](uint64_t row, unsigned worker, uint64_t first, uint64_t count) {
-    const RowOrder::Part part = order.find(row);
+    const TableOrder::Part part = order.find(row);
     EXPECT_EQ(part.worker, worker) << row;
     EXPECT_EQ(part.first, first) << row;
     EXPECT_EQ(part.count, count) << row;
@@ -33,8 +33,8 @@ TEST(RowOrderTest, FindsRowsOfAllWorkers) {
   check(35, 2, 0, 1);
 }
 
-TEST(RowOrderTest, TakesSegmentsByTheirBlocks) {
-  RowOrder order(2);
+TEST(TableOrderTest, TakesSegmentsByTheirBlocks) {
+  TableOrder order(2);
   order.end_segment(1, 64, 127);
   order.end_segment(1, 128, 130);
   order.end_chunk(1, kSegments + 1, 7);
@@ -45,12 +45,12 @@ TEST(RowOrderTest, TakesSegmentsByTheirBlocks) {
   EXPECT_EQ(order.find(4).worker, 1u);
 }
 
-TEST(RowOrderTest, HasNoneOfTwoVersionsOfASegment) {
-  RowOrder order(1);
+TEST(TableOrderTest, HasNoneOfTwoVersionsOfASegment) {
+  TableOrder order(1);
   order.end_segment(0, 0, 60);
   order.end_segment(0, 3, 3);
   EXPECT_THROW(order.end_chunk(0, kSegments, 4), DeviceError);
-  RowOrder across(2);
+  TableOrder across(2);
   across.end_segment(0, 0, 60);
   across.end_chunk(0, kSegments, 4);
   across.end_segment(1, 60, 70);
@@ -58,15 +58,15 @@ TEST(RowOrderTest, HasNoneOfTwoVersionsOfASegment) {
   EXPECT_THROW(across.finish(), DeviceError);
 }
 
-TEST(RowOrderTest, HasNoneOfSegmentsAndPages) {
-  RowOrder order(1);
+TEST(TableOrderTest, HasNoneOfSegmentsAndPages) {
+  TableOrder order(1);
   order.end_segment(0, 0, 60);
   order.end_chunk(0, kSegments, 4);
   order.end_chunk(0, 0, 6);
   EXPECT_THROW(order.finish(), DeviceError);
 }
 
-TEST(RowOrderTest, OfNothing) { EXPECT_EQ(RowOrder(4).finish(), 0u); }
+TEST(TableOrderTest, OfNothing) { EXPECT_EQ(TableOrder(4).finish(), 0u); }
 
 }  // namespace
 }  // namespace turbine

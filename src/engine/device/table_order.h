@@ -1,9 +1,9 @@
 /*
- * row_order.h - where the rows of a PROJECT lie that are wanted in the order of their table.
+ * table_order.h - where the rows of a PROJECT lie that are wanted in the order of their table.
  *
- * Each thread keeps the rows of its chunks one behind the other. Chunks of pages are numbered in the table's order, and
- * so are tasks of cached segments; how the ones lie between the others is not known. So if a query has both there is no
- * order.
+ * Each worker keeps the rows of its chunks one behind the other; a GPU's query has one worker. Chunks of pages are
+ * numbered in the table's order, and segments know their blocks; how the ones lie between the others is not known. So
+ * if a query has both there is no order.
  *
  * end_segment() and end_chunk() are called by the worker that they name, the others by the query's thread, after the
  * last chunk.
@@ -15,9 +15,9 @@
 
 namespace turbine {
 
-class RowOrder {
+class TableOrder {
  public:
-  explicit RowOrder(size_t workers) : workers_(workers) {}
+  explicit TableOrder(size_t workers) : workers_(workers) {}
 
   /* Within a chunk: rows of these blocks of the table have gone through. */
   void end_segment(unsigned worker, uint32_t first_block, uint32_t last_block);

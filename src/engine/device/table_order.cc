@@ -1,9 +1,9 @@
 /*
- * row_order.cc - see row_order.h.
+ * table_order.cc - see table_order.h.
  *
  * Called by the host's row sink. In doubt there is no order: the backend then reads the table itself.
  */
-#include "engine/device/host/row_order.h"
+#include "engine/device/table_order.h"
 
 #include <algorithm>
 
@@ -18,7 +18,7 @@ namespace {
 
 }  // namespace
 
-void RowOrder::end_segment(unsigned worker, uint32_t first_block, uint32_t last_block) {
+void TableOrder::end_segment(unsigned worker, uint32_t first_block, uint32_t last_block) {
   Worker& own = workers_[worker];
   // Two versions of one segment may have been taken, for different blocks.
   if (own.segments && first_block <= own.last_block) own.descends = true;
@@ -27,7 +27,7 @@ void RowOrder::end_segment(unsigned worker, uint32_t first_block, uint32_t last_
   own.last_block = last_block;
 }
 
-void RowOrder::end_chunk(unsigned worker, uint64_t sequence, uint64_t rows) {
+void TableOrder::end_chunk(unsigned worker, uint64_t sequence, uint64_t rows) {
   Worker& own = workers_[worker];
   if (own.descends) no_order();
   own.runs.push_back({sequence, worker, own.rows, rows - own.rows, own.segments, own.first_block, own.last_block});
@@ -35,9 +35,13 @@ void RowOrder::end_chunk(unsigned worker, uint64_t sequence, uint64_t rows) {
   own.segments = false;
 }
 
-uint64_t RowOrder::finish() {
+uint64_t TableOrder::finish() {
   for (Worker& worker : workers_) runs_.insert(runs_.end(), worker.runs.begin(), worker.runs.end());
-  std::sort(runs_.begin(), runs_.end(), [](const Run& a, const Run& b) { return a.sequence < b.sequence; });
+  // Segments say themselves where they lie.
+  const bool all_segments = std::all_of(runs_.begin(), runs_.end(), [](const Run& run) { return run.of_segments; });
+  std::sort(runs_.begin(), runs_.end(), [all_segments](const Run& a, const Run& b) {
+    return all_segments ? a.first_block < b.first_block : a.sequence < b.sequence;
+  });
   uint64_t rows = 0;
   for (size_t i = 0; i < runs_.size(); i++) {
     Run& run = runs_[i];
@@ -51,7 +55,7 @@ uint64_t RowOrder::finish() {
   return rows;
 }
 
-RowOrder::Part RowOrder::find(uint64_t first) const {
+TableOrder::Part TableOrder::find(uint64_t first) const {
   const auto next = std::upper_bound(runs_.begin(), runs_.end(), first,
                                      [](uint64_t row, const Run& run) { return row < run.number; });
   const Run& run = *std::prev(next);

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""gpu_exports.py - columns that queries leave in a GPU's memory: what importers read there is what SELECT returns.
+
+`values`: random rows of every type that a GPU makes, whole tables in the order of ctid and queries in any, through inserts,
+deletes, updates and VACUUM, over and over. `times`: the first export of a column of 1 GB, and of 40 M rows (bool, 4 reals) right
+after their commit and later; beside them how long the same takes by way of the host.
+Called by hand, on a machine with a GPU, numpy and CuPy. The last line is `N passed, N failed`.
+"""
+
+import argparse
+import random
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "tools"), str(HERE), str(HERE.parent / "python")]
+
+import cluster  # noqa: E402
+import cupy  # noqa: E402
+import numpy as np  # noqa: E402
+import pg_turbine  # noqa: E402
+from cache_bench import Bench  # noqa: E402
+from import_columns import bytes_of  # noqa: E402
+
+COLUMNS = {
+    "b": "random() < 0.3", "s": "(random() * 100)::int::smallint", "i": "(random() * 1e9)::int", "l": "(random() * 1e18)::bigint",
+    "f": "random()::real", "d": "random() - 0.5", "t": "date '1900-01-01' + (random() * 80000)::int",
+    "ts": "timestamp '1999-12-31' + random() * interval '4000 days'",
+    "tz": "timestamptz '1999-12-31+02' + random() * interval '4000 days'", "n": "(random() * 1e6)::numeric(12,3)"}
+SECONDS = {"t": "(t - date '1970-01-01')", "ts": "(extract(epoch FROM ts) * 1000000)::bigint",
+           "tz": "(extract(epoch FROM tz) * 1000000)::bigint", "n": "(n * 1000)::bigint"}
+AS_BYTES = {"b": "bool", "s": "<i2", "i": "<i4", "l": "<i8", "f": "<f4", "d": "<f8", "t": "<i4", "ts": "<i8", "tz": "<i8"}
+
+
+def random_value(name, nulls):
+    return f"CASE WHEN random() < {nulls} THEN NULL ELSE {COLUMNS[name]} END"
+
+
+def parsed(name, texts):
+    """What an importer has to find for texts of SELECT; NULLs as 0."""
+    if name == "b":
+        return np.array([text == "t" for text in texts])
+    kind = float if name in "fd" else int
+    return np.array([0 if text is None else kind(text) for text in texts], AS_BYTES.get(name, "<i8"))
+
+
+def read(column):
+    """A column's values and mask on the host."""
+    if column.name == "n":  # 16 bytes a value, of which the values here need 8
+        storage = column.storage.values
+        words = pg_turbine.columns.DeviceTensor(storage.address, (len(column) * 2,), (8,), "<i8", column.device, storage.owner)
+        values = cupy.asnumpy(cupy.asarray(words)).reshape(-1, 2)[:, 0]
+    else:
+        values = cupy.asnumpy(cupy.asarray(column.values))
+    return values, cupy.asnumpy(column.mask)
+
+
+class Exports:
+    def __init__(self, server, bench):
+        self.server, self.bench = server, bench
+        self.session = server.connect(settings={"extra_float_digits": "3", "timezone": "UTC", "pg_turbine.device": "gpu"})
+
+    def queries(self):
+        return int(self.session.value("SELECT sum(queries_total) FROM turbine.devices WHERE kind = 'cuda'"))
+
+    def take(self, sql):
+        return pg_turbine.importing.import_columns(bytes_of(self.session.value(f"SELECT {sql}")))
+
+    def compare(self, name, columns, rows, names):
+        complaint = None if columns.device.kind == "cuda" else "it is not on the GPU"
+        for i, column_name in enumerate(names):
+            found, mask = read(columns[column_name])
+            texts = [row[i] for row in rows]
+            if len(found) != len(texts):
+                complaint = f"{len(found)} rows, expected {len(texts)}"
+                break
+            wrong = np.flatnonzero((found != parsed(column_name, texts)) | (mask != np.array([text is None for text in texts])))
+            if len(wrong):
+                complaint = complaint or f"column {column_name}, row {wrong[0]}: {found[wrong[0]]}, expected {texts[wrong[0]]}"
+        self.bench.check(name, complaint)
+
+    def values(self, rounds):
+        rng = random.Random(7)
+        for number in range(rounds):
+            rows, nulls = rng.choice([70000, 200000, 400000]), rng.choice([0, 0, 0.2])
+            names = rng.sample(list(COLUMNS), rng.randrange(1, len(COLUMNS) + 1))
+            skew = rng.choice(["random()", "random() ^ 8", "0.5"])
+            self.session.query("DROP TABLE IF EXISTS t")
+            made = ", ".join(f"{random_value(name, nulls)} AS {name}" for name in names).replace("random()", skew)
+            self.session.query(f"SELECT setseed({rng.random()}); CREATE TABLE t AS SELECT i AS id, {made} FROM generate_series(1, {rows}) i")
+            self.session.query("SELECT turbine.pin('t')")
+            listed = ", ".join(SECONDS.get(name, name) for name in names)
+            array = "ARRAY[" + ", ".join(f"'{name}'" for name in names) + "]"
+            for step in ("inserted", "read again", "deleted", "vacuumed", "updated", "vacuumed again"):
+                if step == "deleted":
+                    self.session.query(f"DELETE FROM t WHERE id % {rng.choice([3, 100, 5000])} = 0")
+                if step == "updated":
+                    self.session.query(f"UPDATE t SET id = -id WHERE id % {rng.choice([7, 1000])} = 0")
+                if step.startswith("vacuumed"):
+                    self.session.query("VACUUM t")
+                if rng.random() < 0.7:
+                    self.session.query("SELECT turbine.cache_load('t')")
+                expected = self.session.query(f"SELECT {listed} FROM t ORDER BY ctid")
+                self.compare(f"round {number}, {step}", self.take(f"turbine.export('t', {array})"), expected, names)
+            # A query's rows, in any order: by a number that they have.
+            query = f"SELECT id, {', '.join(names)} FROM t WHERE abs(id) % {rng.choice([2, 3, 11])} = 0"
+            result = self.take(f"turbine.export(turbine.gpu_result($$ {query} $$))")
+            order = np.argsort(read(result["id"])[0])
+            rows = self.session.query(query.replace(", ".join(names), listed) + " ORDER BY id")
+            complaint = None
+            for i, name in enumerate(names):
+                found, mask = read(result[name])
+                texts = [row[i + 1] for row in rows]
+                if len(found) != len(rows) or (found[order] != parsed(name, texts)).any() or \
+                        (mask[order] != np.array([text is None for text in texts])).any():
+                    complaint = complaint or f"column {name} differs"
+            self.bench.check(f"round {number}, a query's rows", complaint)
+
+    def timed(self, name, sql, times=6):
+        found = []
+        for _ in range(times):
+            before, begin = self.queries(), time.monotonic()
+            token = self.session.value(f"SELECT {sql}")
+            found.append((time.monotonic() - begin) * 1000)
+            on_gpu = self.queries() - before
+            with pg_turbine.importing.import_columns(bytes_of(token)):
+                pass
+            self.session.query(f"SELECT turbine.release('{token}'::bytea)")
+        print(f"{name}: {', '.join(f'{ms:.0f}' for ms in found)} ms; queries on the GPU a time: {on_gpu}", flush=True)
+
+    def times(self, rows, wide_rows):
+        query = self.session.query
+        query("SET pg_turbine.device = 'auto'")
+        query(f"CREATE TABLE g AS SELECT random() AS x FROM generate_series(1, {rows})")
+        query("VACUUM g; SELECT turbine.pin('g')")
+        query("SELECT turbine.cache_load('g')")
+        self.timed(f"export of {rows * 8 >> 20} MB, one column", "turbine.export('g')")
+        self.timed("the same by a query", "turbine.export(turbine.gpu_result('SELECT x FROM g'))")
+        self.timed("those above 0.5", "turbine.export(turbine.gpu_result('SELECT x FROM g WHERE x > 0.5'))")
+        query("SET pg_turbine.device = 'cpu'")
+        self.timed("by way of the host", "turbine.export('g')", times=2)
+        query("SET pg_turbine.device = 'auto'")
+        query("DROP TABLE g; CREATE FOREIGN TABLE w (t bool, x1 real, x2 real, x3 real, x4 real) SERVER gstore_fdw OPTIONS (pinning '0')")
+        for again in range(2):
+            begin = time.monotonic()
+            query(f"INSERT INTO w SELECT random() < 0.5, random(), random(), random(), random() FROM generate_series(1, {wide_rows})")
+            done = time.monotonic()
+            self.timed(f"insert {done - begin:.1f} s; export {'right after the commit' if again == 0 else 'after more rows'}",
+                       "turbine.export('w')", times=1)
+            if again == 0:
+                query("SELECT turbine.cache_load('w')")
+                self.timed("later", "turbine.export('w')")
+                self.timed("gpu_result", "turbine.export(turbine.gpu_result('SELECT * FROM w'))")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--rows", type=int, default=134217728, help="of the large column")
+    parser.add_argument("--wide-rows", type=int, default=40_000_000)
+    parser.add_argument("--only", default="values,times")
+    arguments = parser.parse_args()
+    bench = Bench()
+    with cluster.Cluster("gpu-exports", settings={"shared_buffers": "8GB", "max_wal_size": "32GB"}) as server:
+        server.create_extension("postgres")
+        exports = Exports(server, bench)
+        if "values" in arguments.only:
+            exports.values(arguments.rounds)
+        if "times" in arguments.only:
+            exports.times(arguments.rows, arguments.wide_rows)
+    print(f"{bench.passed} passed, {bench.failed} failed")
+    return 1 if bench.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
