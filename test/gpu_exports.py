@@ -34,7 +34,8 @@ AS_BYTES = {"b": "bool", "s": "<i2", "i": "<i4", "l": "<i8", "f": "<f4", "d": "<
 
 
 def random_value(name, nulls):
-    return f"CASE WHEN random() < {nulls} THEN NULL ELSE {COLUMNS[name]} END"
+    value = f"CASE WHEN random() < {nulls} THEN NULL ELSE {COLUMNS[name]} END"
+    return f"({value})::numeric(12,3)" if name == "n" else value
 
 
 def parsed(name, texts):
@@ -85,10 +86,11 @@ class Exports:
         for number in range(rounds):
             rows, nulls = rng.choice([70000, 200000, 400000]), rng.choice([0, 0, 0.2])
             names = rng.sample(list(COLUMNS), rng.randrange(1, len(COLUMNS) + 1))
-            skew = rng.choice(["random()", "random() ^ 8", "0.5"])
+            skew = rng.choice(["random()", "random() ^ 8", "0.5::float8"])
             self.session.query("DROP TABLE IF EXISTS t")
             made = ", ".join(f"{random_value(name, nulls)} AS {name}" for name in names).replace("random()", skew)
-            self.session.query(f"SELECT setseed({rng.random()}); CREATE TABLE t AS SELECT i AS id, {made} FROM generate_series(1, {rows}) i")
+            self.session.query(f"SELECT setseed({rng.random()})")
+            self.session.query(f"CREATE TABLE t AS SELECT i AS id, {made} FROM generate_series(1, {rows}) i")
             self.session.query("SELECT turbine.pin('t')")
             listed = ", ".join(SECONDS.get(name, name) for name in names)
             array = "ARRAY[" + ", ".join(f"'{name}'" for name in names) + "]"
@@ -133,7 +135,8 @@ class Exports:
         query = self.session.query
         query("SET pg_turbine.device = 'auto'")
         query(f"CREATE TABLE g AS SELECT random() AS x FROM generate_series(1, {rows})")
-        query("VACUUM g; SELECT turbine.pin('g')")
+        query("VACUUM g")
+        query("SELECT turbine.pin('g')")
         query("SELECT turbine.cache_load('g')")
         self.timed(f"export of {rows * 8 >> 20} MB, one column", "turbine.export('g')")
         self.timed("the same by a query", "turbine.export(turbine.gpu_result('SELECT x FROM g'))")
@@ -141,7 +144,8 @@ class Exports:
         query("SET pg_turbine.device = 'cpu'")
         self.timed("by way of the host", "turbine.export('g')", times=2)
         query("SET pg_turbine.device = 'auto'")
-        query("DROP TABLE g; CREATE FOREIGN TABLE w (t bool, x1 real, x2 real, x3 real, x4 real) SERVER gstore_fdw OPTIONS (pinning '0')")
+        query("DROP TABLE g")
+        query("CREATE FOREIGN TABLE w (t bool, x1 real, x2 real, x3 real, x4 real) SERVER gstore_fdw OPTIONS (pinning '0')")
         for again in range(2):
             begin = time.monotonic()
             query(f"INSERT INTO w SELECT random() < 0.5, random(), random(), random(), random() FROM generate_series(1, {wide_rows})")
