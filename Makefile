@@ -20,7 +20,7 @@ export TURBINE_BUILD := $(abspath $(BUILD))
 
 .PHONY: all deps configure build demo test test-unit test-nightly test-sanitize check-layers check-format
 .PHONY: check-glossary format lint bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
-.PHONY: never-slower bench-fresh-rows bench-fact-pairs whole-plans
+.PHONY: never-slower bench-fresh-rows bench-pinned bench-fact-pairs whole-plans
 .PHONY: python-packages python-wheel bench-exports bench-results bench-files
 .PHONY: cuda-compiler gpu-bundle install clean
 
@@ -108,6 +108,10 @@ bench-updates: build
 
 bench-fresh-rows: build
 	@$(PYTHON) bench/fresh_rows.py $(BENCH_ARGS)
+
+# Tables of gstore_fdw beside ordinary ones.
+bench-pinned: build
+	@$(PYTHON) bench/pinned.py $(BENCH_ARGS)
 
 # Two fact tables joined many to many, with dimensions that filter either.
 bench-fact-pairs: build
