@@ -240,7 +240,11 @@ typedef struct TbQuery
 	uint32_t compile_wait_ms; /* how long the query may wait for its code; 0: as long as it
 							   * takes */
 	uint32_t columns_left;	  /* how many TbColumnLeft there are; 0: rows come back */
-	uint32_t reserved;
+	/* Which GPUs may run it instead of `device`, which is one: a bit each, GPU 0 first. D takes
+	 * the one with the fewest queries, of equal ones one that has run a query of the same
+	 * `affinity`: a hash of the table that most rows come from; 0: none. */
+	uint32_t gpus;
+	uint64_t affinity;
 	/* program bytes, padded to 8; the parameter block, padded to 8; the result
 	 * plan, padded to 8; the continuation, padded to 8; TbColumnLeft columns[columns_left].
 	 * What is not there needs no padding before it */
@@ -804,7 +808,7 @@ static_assert(sizeof(TbDeviceInfo) == 288, "TbDeviceInfo layout");
 static_assert(sizeof(TbStatusReply) == 64, "TbStatusReply layout");
 static_assert(sizeof(TbFiles) == 8, "TbFiles layout");
 static_assert(sizeof(TbResultLeft) == 32, "TbResultLeft layout");
-static_assert(sizeof(TbQuery) == 88, "TbQuery layout");
+static_assert(sizeof(TbQuery) == 96, "TbQuery layout");
 static_assert(sizeof(TbContinuation) == 32, "TbContinuation layout");
 static_assert(sizeof(TbPrepare) == 16, "TbPrepare layout");
 static_assert(sizeof(TbLayout) == 16, "TbLayout layout");

@@ -14,6 +14,7 @@
 #include "engine/code/compile_ahead.h"
 #include "engine/device/machine/find_devices.h"
 #include "engine/execution/admission.h"
+#include "engine/execution/gpu_choice.h"
 #include "engine/execution/kept_join_tables.h"
 #include "engine/execution/segment_merger.h"
 #include "engine/slots/slot_leases.h"
@@ -51,6 +52,7 @@ class Engine {
   SlotMemoryPool slot_memory;
   SlotLeases leases;
   Admission admission;
+  GpuChoice gpu_choice;
   MappedFiles mapped_files;
   SegmentMerger merger;
   WorkerPool readers;

@@ -55,20 +55,46 @@ DeviceChoice choose_device(Engine& engine, const Program& program, uint32_t want
 void QueryDevice::start(const Start& start, QueryOutput& output) {
   program_ = start.program;
   const TbQuery& query = start.request.query;
-  const DeviceChoice choice = choose_device(engine_, *program_, query.device, query.flags);
+  DeviceChoice choice = choose_device(engine_, *program_, query.device, query.flags);
+  if (query.gpus != 0 && query.device != TB_DEVICE_HOST) {
+    const std::vector<uint32_t> gpus = usable_gpus(query);
+    if (gpus.size() > 1 && start_on_free(gpus, start, output)) return;
+    if (!gpus.empty()) choice = {gpus.front()};
+  }
   uint32_t host_because = choice.host_because;
   try {
-    start_on(choice.device, start, output);
+    start_on(choice.device, start, output, query.wait_ms);
+    engine_.gpu_choice.note(query.affinity, choice.device);
   } catch (const DeviceError& e) {
     if (choice.device == TB_DEVICE_HOST || !(query.flags & TB_QUERY_ALLOW_HOST) || e.reason == TB_FALLBACK_NONE) throw;
     host_because = e.reason;
-    start_on(TB_DEVICE_HOST, start, output);
+    start_on(TB_DEVICE_HOST, start, output, query.wait_ms);
   }
   ready_.host_because = host_because;
 }
 
+/* Of those that the backend allows, the best first. */
+std::vector<uint32_t> QueryDevice::usable_gpus(const TbQuery& query) const {
+  return engine_.gpu_choice.order(query.gpus, query.affinity, [this](uint32_t index) {
+    if (index >= engine_.devices.size() || !engine_.devices[index]->info().usable) return UINT32_MAX;
+    return engine_.admission.usage(index).queries_running;
+  });
+}
+
+/* On the first that has memory for it now; false: none has. A GPU that fails costs the query a look at the next. */
+bool QueryDevice::start_on_free(const std::vector<uint32_t>& gpus, const Start& start, QueryOutput& output) {
+  for (const uint32_t gpu : gpus) try {
+      start_on(gpu, start, output, 0);
+      engine_.gpu_choice.note(start.request.query.affinity, gpu);
+      return true;
+    } catch (const DeviceError& e) {
+      if (e.reason == TB_FALLBACK_NONE) throw;
+    }
+  return false;
+}
+
 /* Everything that can be refused; holds nothing if it throws. */
-void QueryDevice::start_on(uint32_t index, const Start& start, QueryOutput& output) {
+void QueryDevice::start_on(uint32_t index, const Start& start, QueryOutput& output, uint32_t wait_ms) {
   Device& device = *engine_.devices[index];
   const TbQuery& query = start.request.query;
   ready_ = {};
@@ -102,7 +128,7 @@ void QueryDevice::start_on(uint32_t index, const Start& start, QueryOutput& outp
     Admission::Claim claim{index, needs.device_bytes, slots_.total_bytes(), grows(*program_) || output.has_plan(),
                            start.holds_tables};
     if (index == TB_DEVICE_HOST) claim.device_bytes += output.plan_bytes(device.info().memory_budget);
-    return engine_.admission.admit(claim, query.wait_ms, start.cancelled);
+    return engine_.admission.admit(claim, wait_ms, start.cancelled);
   }();
   ready_.queue_ms = static_cast<float>(queued.microseconds()) / 1000;
 

@@ -29,7 +29,8 @@ struct DeviceChoice {
 };
 
 /* Which device runs a program, as a query of it starts or is prepared. The backend names one (src/pg/planner/cost.h);
- * only where it leaves the choice, or its device has gone, is it made here. `wanted` and `flags` are those of TbQuery
+ * only where it leaves the choice, or its device has gone, is it made here. A query that several GPUs may run goes by
+ * gpu_choice.h. `wanted` and `flags` are those of TbQuery
  * and TbPrepare. Throws DeviceError (absent, and the host may not stand in). */
 DeviceChoice choose_device(Engine& engine, const Program& program, uint32_t wanted, uint32_t flags);
 
@@ -81,7 +82,9 @@ class QueryDevice {
 
  private:
   void make_keeper();
-  void start_on(uint32_t index, const Start& start, QueryOutput& output);
+  std::vector<uint32_t> usable_gpus(const TbQuery& query) const;
+  bool start_on_free(const std::vector<uint32_t>& gpus, const Start& start, QueryOutput& output);
+  void start_on(uint32_t index, const Start& start, QueryOutput& output, uint32_t wait_ms);
 
   Engine& engine_;
   std::shared_ptr<const Program> program_;

@@ -362,9 +362,11 @@ void StoredTable::report(std::vector<TbCachedColumn>& columns) {
       TbCachedColumn& entry = own[column.number];
       const BlockMask blocks = column.blocks & ~hidden;
       entry.bytes += column.data->bytes();
-      if (const auto use = column.data->device_use(); use && !use->lost) {
+      for (uint32_t gpu = 0; gpu < StoredColumn::kMostGpus; gpu++) {
+        const auto use = column.data->device_use(gpu);
+        if (!use || use->lost) continue;
         entry.gpu_bytes += column.data->bytes();
-        entry.gpus |= 1u << std::min(use->gpu, 31u);
+        entry.gpus |= 1u << gpu;
       }
       entry.rows += segment.rows_of_blocks(blocks);
       entry.good_blocks += static_cast<uint64_t>(std::popcount(blocks & segment.good));

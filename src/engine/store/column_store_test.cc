@@ -328,12 +328,12 @@ TEST_F(ColumnStoreTest, DevicesHearWhatIsPinned) {
   const auto use = std::make_shared<StoredColumn::DeviceUse>(), other = std::make_shared<StoredColumn::DeviceUse>();
   add(0, 7, {0, 1});
   const auto data = find({0, 1}, 7).good[0].segment->columns;
-  data[0].data->set_device_use(use);
-  data[1].data->set_device_use(use);
+  data[0].data->set_device_copy(0, 1, use);
+  data[1].data->set_device_copy(0, 2, use);
   EXPECT_EQ(use->pinned, 0u);
   table_->set_retention({.keep = false, .pin = true, .pinned = {2}});
   EXPECT_EQ(use->pinned, 1u) << "a copy that was there before";
-  data[1].data->set_device_use(other);
+  data[1].data->set_device_copy(0, 3, other);
   EXPECT_EQ(use->pinned, 0u);
   EXPECT_EQ(other->pinned, 1u) << "the copy is elsewhere now";
   add(1, 7, {1});
@@ -344,11 +344,37 @@ TEST_F(ColumnStoreTest, DevicesHearWhatIsPinned) {
     table_->set_retention({.keep = false, .pin = true, .pinned = {}});
     EXPECT_EQ(use->pinned + other->pinned, 2u);
     const StoredColumn gone({.type = TB_TYPE_INT4, .nullable = false, .nulls = false}, 8);
-    gone.set_device_use(use);
+    gone.set_device_copy(0, 4, use);
     gone.set_pinned(true);
     EXPECT_EQ(use->pinned, 2u);
   }
   EXPECT_EQ(use->pinned, 1u) << "one of them is forgotten";
+}
+
+TEST_F(ColumnStoreTest, EachGpuHasItsCopy) {
+  const auto first = std::make_shared<StoredColumn::DeviceUse>(), third = std::make_shared<StoredColumn::DeviceUse>();
+  add(0, 7, {0, 1});
+  const auto data = find({0, 1}, 7).good[0].segment->columns;
+  EXPECT_EQ(data[0].data->device_place(2), 0u);
+  data[0].data->set_device_copy(2, 9, third);
+  data[0].data->set_device_copy(0, 7, first);
+  data[1].data->set_device_copy(2, 10, third);
+  EXPECT_EQ(data[0].data->device_place(0), 7u);
+  EXPECT_EQ(data[0].data->device_place(1), 0u);
+  EXPECT_EQ(data[0].data->device_place(2), 9u);
+  EXPECT_EQ(data[1].data->device_place(0), 0u);
+  table_->set_retention({.keep = false, .pin = true, .pinned = {}});
+  EXPECT_EQ(first->pinned, 1u);
+  EXPECT_EQ(third->pinned, 2u);
+  std::vector<TbCachedColumn> columns = store_.report(10);
+  ASSERT_EQ(columns.size(), 2u);
+  EXPECT_EQ(columns[0].gpus, 0b101u);
+  EXPECT_EQ(columns[1].gpus, 0b100u);
+  EXPECT_EQ(columns[0].gpu_bytes, 2 * data[0].data->bytes());
+  EXPECT_EQ(columns[1].gpu_bytes, data[1].data->bytes());
+  third->lost = true;
+  columns = store_.report(10);
+  EXPECT_EQ(columns[1].gpus, 0u);
 }
 
 TEST_F(ColumnStoreTest, ColumnsThatNobodyReadsGoBeforeOthersOfTheirSegment) {

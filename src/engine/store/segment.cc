@@ -74,21 +74,31 @@ std::mutex pins_mutex;
 
 }  // namespace
 
-void StoredColumn::set_device_use(std::shared_ptr<const DeviceUse> use) const {
+StoredColumn::~StoredColumn() {
+  set_pinned(false);
+  delete other_copies_.load(std::memory_order_relaxed);
+}
+
+void StoredColumn::set_device_copy(uint32_t gpu, uint64_t place, std::shared_ptr<const DeviceUse> use) const {
   std::lock_guard lock(pins_mutex);
+  if (gpu > 0 && !other_copies_.load(std::memory_order_relaxed))
+    other_copies_.store(new (std::nothrow) OtherCopies(), std::memory_order_release);
+  DeviceCopy* const copy = copy_of(gpu);
+  if (!copy) return;
   if (pinned()) {
-    if (const auto before = device_use()) before->pinned--;
+    if (const auto before = device_use(gpu)) before->pinned--;
     if (use) use->pinned++;
   }
-  device_use_.store(std::move(use), std::memory_order_relaxed);
+  copy->use.store(std::move(use), std::memory_order_relaxed);
+  copy->place.store(place, std::memory_order_relaxed);
 }
 
 void StoredColumn::set_pinned(bool pinned) const {
   if (this->pinned() == pinned) return;
   std::lock_guard lock(pins_mutex);
   if (pinned_.exchange(pinned, std::memory_order_relaxed) == pinned) return;
-  const auto use = device_use();
-  if (use) use->pinned += pinned ? uint64_t{1} : ~uint64_t{0};
+  for (uint32_t gpu = 0; gpu < kMostGpus; gpu++)
+    if (const auto use = device_use(gpu)) use->pinned += pinned ? uint64_t{1} : ~uint64_t{0};
 }
 
 Segment::Segment(const Segment& other)

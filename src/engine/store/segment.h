@@ -72,29 +72,53 @@ class StoredColumn {
   uint8_t* text() const { return text_offset_ ? memory_ + text_offset_ : nullptr; }
   uint64_t bytes() const { return size_; }
 
-  /* Where a device has a copy of it; only the device that has written it knows what this says. 0: none. */
-  mutable std::atomic<uint64_t> device_place{0};
+  static constexpr uint32_t kMostGpus = TB_MAX_DEVICES - 1;
+
+  /* Where this GPU, from 0 on, has a copy of it; only the GPU's own cache knows what this says. 0: none. */
+  uint64_t device_place(uint32_t gpu) const {
+    const DeviceCopy* const copy = copy_of(gpu);
+    return copy ? copy->place.load(std::memory_order_relaxed) : 0;
+  }
+  void prefetch_device_place(uint32_t gpu) const {
+    if (gpu == 0) __builtin_prefetch(&first_copy_.place);
+  }
 
   /* Copies that a device has side by side. Each column whose copy is one of them has a reference. */
   struct DeviceUse {
-    uint32_t gpu = 0;                         // its number, from 0 on
     mutable std::atomic<bool> lost{false};    // the copies are not there any more
     mutable std::atomic<uint64_t> pinned{0};  // columns
   };
-  /* Null: no device has a copy. Thread-safe, as all that follows. */
-  std::shared_ptr<const DeviceUse> device_use() const { return device_use_.load(std::memory_order_relaxed); }
-  void set_device_use(std::shared_ptr<const DeviceUse> use) const;
+  /* Null: this GPU has no copy. Thread-safe, as all that follows. */
+  std::shared_ptr<const DeviceUse> device_use(uint32_t gpu) const {
+    const DeviceCopy* const copy = copy_of(gpu);
+    return copy ? copy->use.load(std::memory_order_relaxed) : nullptr;
+  }
+  /* A GPU has a copy, of which others know nothing. Without memory to note it nothing changes. */
+  void set_device_copy(uint32_t gpu, uint64_t place, std::shared_ptr<const DeviceUse> use) const;
   /* Its table is pinned: a device keeps the copy as long as it is, and can. */
   bool pinned() const { return pinned_.load(std::memory_order_relaxed); }
   void set_pinned(bool pinned) const;
-  ~StoredColumn() { set_pinned(false); }
+  ~StoredColumn();
 
  private:
   struct Free {
     void operator()(uint8_t* memory) const;
   };
   void lay_out(uint32_t nrows, uint64_t text_size);
-  mutable std::atomic<std::shared_ptr<const DeviceUse>> device_use_;
+
+  struct DeviceCopy {
+    std::atomic<uint64_t> place{0};
+    std::atomic<std::shared_ptr<const DeviceUse>> use;
+  };
+  using OtherCopies = std::array<DeviceCopy, kMostGpus - 1>;
+  DeviceCopy* copy_of(uint32_t gpu) const {
+    if (gpu == 0) return &first_copy_;
+    OtherCopies* const others = other_copies_.load(std::memory_order_acquire);
+    return others ? &(*others)[gpu - 1] : nullptr;
+  }
+
+  mutable DeviceCopy first_copy_;                            // GPU 0's
+  mutable std::atomic<OtherCopies*> other_copies_{nullptr};  // null: no other GPU has had one
   mutable std::atomic<bool> pinned_{false};
   Shape shape_;
   uint64_t valid_offset_ = 0, text_offset_ = 0, size_ = 0;

@@ -9,6 +9,8 @@
  */
 #include "postgres.h"
 
+#include "port/pg_bitutils.h"
+
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
@@ -96,10 +98,11 @@ tb_pin_parse_device(const char *name, int *device)
 		return true;
 	if (!tb_parse_device(name, &parsed))
 		return false;
-	*device = parsed.choice == TB_CHOOSE_GPU ? TB_PIN_ANY_GPU : parsed.gpu_index;
-	/* Device 0 is the host. */
+	*device = parsed.choice == TB_CHOOSE_GPU ? TB_PIN_ANY_GPU :
+		parsed.gpus != 0					 ? pg_rightmost_one_pos32(parsed.gpus) :
+											   TB_PIN_HOST;
 	return parsed.choice == TB_CHOOSE_GPU ||
-		(parsed.choice == TB_CHOOSE_GPU_INDEX && *device + 1 < TB_MAX_DEVICES);
+		(parsed.choice == TB_CHOOSE_GPUS && pg_popcount32(parsed.gpus) == 1);
 }
 
 char *

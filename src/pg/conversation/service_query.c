@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "access/xlog.h"
+#include "common/hashfn.h"
+#include "miscadmin.h"
 
 #include "pg/bridge/failure.h"
 #include "pg/conversation/service_query.h"
@@ -357,6 +359,36 @@ add_continuation(Sections *sections, const TbContinuationProgram *continuation,
 	add_section(sections, params, params->total_size);
 }
 
+/* Usable GPUs that pg_turbine.device leaves the choice of: a bit each, GPU 0 first. */
+static uint32
+allowed_gpus(void)
+{
+	TbDeviceInfo devices[TB_MAX_DEVICES];
+	int			 count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	uint32		 gpus = 0;
+
+	for (int i = 1; i < count; i++)
+		if (devices[i].usable)
+			gpus |= UINT32_C(1) << (i - 1);
+	switch (tb_guc_device_choice())
+	{
+		case TB_CHOOSE_CPU:
+			return 0;
+		case TB_CHOOSE_GPUS:
+			return gpus & tb_guc_gpus();
+		default:
+			return gpus;
+	}
+}
+
+/* Queries over one table are best where its columns are. */
+static uint64
+affinity_of(const TbServiceQuery *query)
+{
+	return hash_bytes_extended((const unsigned char *) query->input_name,
+							   strlen(query->input_name), MyDatabaseId);
+}
+
 bool
 tb_service_query_send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 {
@@ -381,6 +413,11 @@ tb_service_query_send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 	if (query->spec.in_order)
 		header.flags |= TB_QUERY_IN_ORDER;
 	header.flags |= tb_profile_query_flags(query->spec.profile);
+	if (query->spec.left == NULL && header.device != TB_DEVICE_HOST)
+	{
+		header.gpus = allowed_gpus();
+		header.affinity = affinity_of(query);
+	}
 	header.nblocks = nblocks;
 	header.estimated_rows = query->spec.estimated_rows;
 	header.estimated_groups = query->spec.estimated_results;

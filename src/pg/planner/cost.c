@@ -8,6 +8,8 @@
  */
 #include "postgres.h"
 
+#include "port/pg_bitutils.h"
+
 #include <math.h>
 
 #include "access/xact.h"
@@ -391,8 +393,8 @@ may_run_on(const TbDeviceInfo *info, int index, const TbWork *work)
 			return !is_gpu;
 		case TB_CHOOSE_GPU:
 			return is_gpu;
-		case TB_CHOOSE_GPU_INDEX:
-			return is_gpu && index == tb_guc_gpu_index() + 1;
+		case TB_CHOOSE_GPUS:
+			return is_gpu && (tb_guc_gpus() >> (index - 1) & 1) != 0;
 		default:
 			return true;
 	}
@@ -582,7 +584,7 @@ build_us(const TbWork *work, uint32 *device)
 	int			 count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
 	int			 threads = count > 0 ? Max((int) devices[TB_DEVICE_HOST].units, 1) : 1;
 	bool		 gpu_wanted = tb_guc_device_choice() == TB_CHOOSE_GPU ||
-		tb_guc_device_choice() == TB_CHOOSE_GPU_INDEX;
+		tb_guc_device_choice() == TB_CHOOSE_GPUS;
 	double building = Min(threads,
 						  Max(1, Min(work->built / BUILT_PART_ROWS, BUILD_THREADS)));
 	double best = host_us(work, threads) +
@@ -689,6 +691,13 @@ tb_cost_fits_in_memory(double bytes)
 	return count == 0 || bytes <= devices[TB_DEVICE_HOST].memory_budget / 2.0;
 }
 
+/* Its index; of none, one that no device has. */
+static uint32
+first_gpu(uint32 gpus)
+{
+	return gpus == 0 ? TB_MAX_DEVICES : (uint32) pg_rightmost_one_pos32(gpus) + 1;
+}
+
 bool
 tb_choose_device(const TbWork *work, uint32 *device, const char **reason)
 {
@@ -710,8 +719,8 @@ tb_choose_device(const TbWork *work, uint32 *device, const char **reason)
 		return false;
 	}
 	*device = tb_guc_device_choice() == TB_CHOOSE_GPU ? 1 :
-		tb_guc_device_choice() == TB_CHOOSE_GPU_INDEX ? tb_guc_gpu_index() + 1 :
-														TB_DEVICE_HOST;
+		tb_guc_device_choice() == TB_CHOOSE_GPUS ? first_gpu(tb_guc_gpus()) :
+												   TB_DEVICE_HOST;
 	*reason = ndevices == 0 ?
 		"the service is not running" :
 		psprintf("no usable device: pg_turbine.device is \"%s\"", tb_guc_device_name());

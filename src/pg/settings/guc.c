@@ -11,6 +11,8 @@
 
 #include "utils/guc.h"
 
+#include "turbine/wire.h"
+
 #include "pg/settings/guc.h"
 
 bool tb_guc_enabled;
@@ -136,22 +138,46 @@ static const struct config_enum_entry join_shapes[] = {
 	{"filtered", TB_SHAPE_FILTERED, false}, {NULL, 0, false},
 };
 
+/* "gpu0", or "gpu0, gpu2". */
+static bool
+parse_gpus(const char *text, uint32 *gpus)
+{
+	*gpus = 0;
+	for (;;)
+	{
+		Size  digits;
+		char *end;
+		long  number;
+
+		text += strspn(text, " ");
+		if (pg_strncasecmp(text, "gpu", 3) != 0)
+			return false;
+		digits = strspn(text + 3, "0123456789");
+		if (digits < 1 || digits > 2)
+			return false;
+		number = strtol(text + 3, &end, 10);
+		if (number < TB_MAX_DEVICES - 1)
+			*gpus |= UINT32_C(1) << number;
+		text = end + strspn(end, " ");
+		if (*text == '\0')
+			return true;
+		if (*text++ != ',')
+			return false;
+	}
+}
+
 bool
 tb_parse_device(const char *text, TbParsedDevice *parsed)
 {
-	parsed->gpu_index = 0;
+	parsed->gpus = 0;
 	if (pg_strcasecmp(text, "auto") == 0)
 		parsed->choice = TB_CHOOSE_AUTO;
 	else if (pg_strcasecmp(text, "cpu") == 0)
 		parsed->choice = TB_CHOOSE_CPU;
 	else if (pg_strcasecmp(text, "gpu") == 0)
 		parsed->choice = TB_CHOOSE_GPU;
-	else if (pg_strncasecmp(text, "gpu", 3) == 0 &&
-			 strspn(text + 3, "0123456789") == strlen(text + 3) && strlen(text + 3) <= 2)
-	{
-		parsed->choice = TB_CHOOSE_GPU_INDEX;
-		parsed->gpu_index = atoi(text + 3);
-	}
+	else if (parse_gpus(text, &parsed->gpus))
+		parsed->choice = TB_CHOOSE_GPUS;
 	else
 		return false;
 	return true;
@@ -169,7 +195,7 @@ check_device(char **newval, void **extra, GucSource source)
 	{
 		free(parsed);
 		GUC_check_errdetail(
-			"Valid values are \"auto\", \"cpu\", \"gpu\", and \"gpu\" with a number.");
+			"Valid values are \"auto\", \"cpu\", \"gpu\", and \"gpu\" with a number, or several of these.");
 		return false;
 	}
 	*extra = parsed;
@@ -248,10 +274,10 @@ tb_guc_device_choice(void)
 	return device.choice;
 }
 
-int
-tb_guc_gpu_index(void)
+uint32
+tb_guc_gpus(void)
 {
-	return device.gpu_index;
+	return device.gpus;
 }
 
 const char *
@@ -281,7 +307,8 @@ tb_guc_init(void)
 	DefineCustomStringVariable(
 		"pg_turbine.device", "Selects the device that runs accelerated plans.",
 		"auto: the device that should be fastest, by cost. cpu: the cores. gpu: any GPU. "
-		"gpu0, gpu1, ...: this GPU. Without a usable GPU, gpu leaves queries to PostgreSQL.",
+		"gpu0, gpu1, ...: this GPU; gpu0,gpu1: one of these. Without a usable GPU, gpu leaves queries to "
+		"PostgreSQL.",
 		&device_setting, "auto", PGC_USERSET, GUC_EXPLAIN, check_device, assign_device,
 		NULL);
 	DefineCustomEnumVariable("pg_turbine.debug_join_shape",

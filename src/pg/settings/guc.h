@@ -14,7 +14,7 @@ typedef enum TbDeviceChoice
 	TB_CHOOSE_AUTO,		/* the cheapest usable device */
 	TB_CHOOSE_CPU,		/* the host device */
 	TB_CHOOSE_GPU,		/* any GPU */
-	TB_CHOOSE_GPU_INDEX /* that GPU: tb_guc_gpu_index() */
+	TB_CHOOSE_GPUS /* one of those: tb_guc_gpus() */
 } TbDeviceChoice;
 
 /* What pg_turbine.debug_join_shape asks for; planner/join/join_shape.c tells what each is.
@@ -53,14 +53,14 @@ extern int	tb_guc_debug_stop_writer;  /* a step of a file writer; 0: none */
 typedef struct TbParsedDevice
 {
 	TbDeviceChoice choice;
-	int			   gpu_index; /* of TB_CHOOSE_GPU_INDEX, from 0 on */
+	uint32		   gpus; /* of TB_CHOOSE_GPUS: a bit each, GPU 0 first; none: no GPU has that number */
 } TbParsedDevice;
 
-/* A device's name: "auto", "cpu", "gpu", "gpu<number>"; false if it is none of these. */
+/* A device's name: "auto", "cpu", "gpu", or a list of "gpu<number>"; false if it is none of these. */
 extern bool tb_parse_device(const char *text, TbParsedDevice *parsed);
 
 extern TbDeviceChoice tb_guc_device_choice(void);
-extern int			  tb_guc_gpu_index(void);	/* of TB_CHOOSE_GPU_INDEX */
+extern uint32		  tb_guc_gpus(void);		/* as TbParsedDevice */
 extern const char	 *tb_guc_device_name(void); /* as set: "auto", "gpu1" */
 
 /* pg_turbine.debug_fault, as TbQuery has it; 0: none. */

@@ -20,7 +20,7 @@ uint64_t size_of(const StoredColumn& column) { return StagedColumns::bytes_of(co
 
 /* What the next segments are known by: a thread that goes through thousands would wait for little
  * else. Of one the segment itself, of a nearer one its list of columns, of the next these. */
-void prefetch(const SegmentMorsel& morsel, size_t at) {
+void prefetch(const SegmentMorsel& morsel, size_t at, uint32_t gpu) {
   constexpr size_t kSegment = 12, kList = 6, kColumns = 3;
   const size_t count = morsel.segments.size();
   if (at + kSegment < count) {
@@ -32,7 +32,7 @@ void prefetch(const SegmentMorsel& morsel, size_t at) {
   if (at + kColumns < count)
     for (const Segment::Column& column : morsel.segments[at + kColumns].segment->columns) {
       __builtin_prefetch(column.data.get());
-      __builtin_prefetch(&column.data->device_place);
+      column.data->prefetch_device_place(gpu);
     }
 }
 
@@ -57,7 +57,7 @@ void SegmentBatch::lay_out() {
   dictionaries_.clear();
   for (size_t s = 0; s < morsel_->segments.size(); s++) {
     const TakenSegment& taken = morsel_->segments[s];
-    prefetch(*morsel_, s);
+    prefetch(*morsel_, s, tier_.gpu());
     const Segment& segment = *taken.segment;
     for (size_t i = 0; i < ncolumns_; i++) {
       columns_.push_back(segment.find((*morsel_->columns)[i])->data.get());

@@ -101,7 +101,7 @@ void SegmentTier::find(std::span<const StoredColumn* const> columns, uint64_t qu
   uint32_t last = UINT32_MAX;
   for (size_t i = 0; i < columns.size(); i++) {
     addresses[i] = 0;
-    const uint64_t place = columns[i]->device_place.load(std::memory_order_relaxed);
+    const uint64_t place = columns[i]->device_place(gpu());
     if (place >> (kSlabBits + kGenerationBits + kOffsetBits) != device_) continue;
     const auto slab = static_cast<uint32_t>(place >> (kGenerationBits + kOffsetBits) & ((1u << kSlabBits) - 1));
     const uint64_t offset = (place & ((uint64_t{1} << kOffsetBits) - 1)) * kHostAlignment;
@@ -115,7 +115,6 @@ void SegmentTier::find(std::span<const StoredColumn* const> columns, uint64_t qu
 void SegmentTier::begin_slab(Slab& slab) {
   if (slab.columns) slab.columns->lost = true;
   auto use = std::make_shared<StoredColumn::DeviceUse>();
-  use->gpu = device_ - 1;
   slab.columns = std::move(use);
   slab.given = slab.published = 0;
 }
@@ -176,8 +175,7 @@ void SegmentTier::publish(const StoredColumn& column, const Extent& extent, Devi
   std::lock_guard lock(mutex_);
   const uint64_t offset = address - slabs_[extent.slab].memory.device();
   slabs_[extent.slab].published++;
-  column.set_device_use(slabs_[extent.slab].columns);
-  column.device_place.store(place_of(extent.slab, offset), std::memory_order_relaxed);
+  column.set_device_copy(gpu(), place_of(extent.slab, offset), slabs_[extent.slab].columns);
 }
 
 /* Under the lock. */

@@ -3,7 +3,7 @@
  *
  * Memory is taken in slabs. A slab's space is given out once, from its beginning to its end. If the tier is
  * full, a slab that no recent query has used is emptied as a whole. A slab is given back once the host has
- * dropped all of its columns. A column itself holds its place (StoredColumn::device_place), with the
+ * dropped all of its columns. A column itself holds its place on each GPU (StoredColumn::device_place), with the
  * generation of its slab. Emptying a slab begins a new generation, which makes old places invalid. So the
  * tier keeps no list of columns.
  *
@@ -29,6 +29,8 @@ class SegmentTier {
   /* `device`: number of the GPU in places, from 1 on. Of `capacity` bytes; 0: nothing is kept. */
   SegmentTier(std::shared_ptr<CudaContext> context, uint32_t device, uint64_t capacity);
 
+  /* Its number, from 0 on. */
+  uint32_t gpu() const { return device_ - 1; }
   uint64_t capacity() const { return capacity_; }
   uint64_t slab_size() const { return slab_size_; }
   uint64_t used() const;
