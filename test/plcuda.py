@@ -2,7 +2,8 @@
 """plcuda.py - LANGUAGE plcuda: functions in CUDA C++ take and return what they should, and harm nothing.
 
 `values`: every type, there and back, NULLs. `results`: rows, sets, void. `bodies`: what is refused, and the compiler's errors
-with the function's own lines. `arrays`: what a function may not return. `tables`: arguments of type reggstore, against SELECT.
+with the function's own lines. `arrays`: what a function may not return. `tables`: arguments of type reggstore, against SELECT. `copies`: which
+of their copies serve a second call.
 `crashes`: signals, exits, processes, memory. `cancels`: cancelled and timed out calls return soon. `sessions`: at most so many
 processes; others wait, idle ones give way, killed ones are replaced. `cache`: compiled once. `rights`: superusers only.
 `kernels`: without a GPU a kernel is an error. `samples`: those of the documentation. `gpu`: on a machine with a GPU, kernels'
@@ -277,6 +278,109 @@ def tables(bench, server):
         session.query("ROLLBACK")
         session.query("CREATE TABLE other (a int)")
         refuses(bench, "no pinned table", session, "SELECT * FROM totals('other')", "42809", "not a pinned table")
+
+
+def copies(bench, server):
+    """A table's copy serves later calls, as long as it is right."""
+    with server.connect() as session, server.connect() as other:
+        session.query("CREATE TABLE kept (id int, x int, note text); INSERT INTO kept SELECT i, i, 'n' FROM generate_series(1, 20000) i; "
+                      "SELECT turbine.pin('kept', device => 'host'); CREATE TABLE unrelated (a int); "
+                      "CREATE TYPE feeling AS ENUM ('ill'); CREATE TABLE moods AS SELECT 'ill'::feeling AS m; SELECT turbine.pin('moods', device => 'host')")
+        create(session, "a reggstore", "int", "return ((GstoreIpcMapping *)arg1)->h.table_oid != 0;", name="opens")
+        create(session, "a reggstore, b reggstore", "bool", "return arg1->map == arg2->map;", name="opens_two")
+        sum_of_x = ("totals('kept')", "SELECT total FROM totals('kept') WHERE attnum = 2")
+        if has_gpu(session):
+            sum_of_x = ("opens('kept')", "SELECT opens('kept')")
+
+        def call(name, kept, expected=None, by=session, sql=sum_of_x[1]):
+            by.notices.clear()
+            by.query("SET client_min_messages = debug1")
+            found = by.value(sql)
+            by.query("RESET client_min_messages")
+            taken = any("copy of an earlier call" in notice["M"] for notice in by.notices)
+            bench.equal(f"{name}: taken from the copy", taken, kept)
+            if expected is not None and not has_gpu(session):
+                bench.equal(f"{name}: rows", found, str(expected))
+        total = 20000 * 20001 // 2
+        call("first", False, total)
+        call("second", True, total)
+        call("another session's first", False, total, by=other)
+        session.query("INSERT INTO unrelated VALUES (1)")
+        call("no map, and another table changed", False, total)
+        session.query("VACUUM kept")
+        call("after VACUUM", True, total)
+        session.query("INSERT INTO unrelated VALUES (1)")
+        call("another table changed", True, total)
+        for change, more in (("UPDATE kept SET x = x + 1 WHERE id = 7", 1), ("DELETE FROM kept WHERE id = 1", -1),
+                             ("INSERT INTO kept VALUES (0, 5, 'n')", 5)):
+            other.query(change)
+            total += more
+            call(change, False, total)
+            call(f"{change}, again", True, total)
+            session.query("VACUUM kept")
+        other.query("BEGIN; UPDATE kept SET x = 0")
+        call("a change under way", True, total)
+        other.query("ROLLBACK")
+        other.query("VACUUM kept")
+        call("rolled back", False, total)
+        call("rolled back, again", True, total)
+        # Within transactions.
+        session.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM unrelated")
+        other.query("UPDATE kept SET x = x + 100 WHERE id = 7")
+        call("an old snapshot", True, total)
+        call("an old snapshot, again", True, total)
+        session.query("COMMIT")
+        total += 100
+        call("a new snapshot", False, total)
+        session.query("BEGIN ISOLATION LEVEL SERIALIZABLE")
+        call("serializable", False, total)
+        call("serializable, again", False, total)
+        session.query("COMMIT")
+        session.query("BEGIN; UPDATE kept SET x = x")
+        refuses(bench, "changed in this transaction", session, sum_of_x[1], "25001")
+        session.query("ROLLBACK")
+        # Definitions.
+        call("before", False, total)
+        session.query("ALTER TABLE kept ADD y int; ALTER TABLE kept DROP y")
+        call("a column added and dropped", False, total)
+        session.query("TRUNCATE kept; INSERT INTO kept VALUES (1, 3, 'n')")
+        call("truncated", False, 3)
+        session.query("SELECT opens('moods')")
+        call("text that may change", False, sql="SELECT opens('moods')")
+        # Twice in a call, and more tables than are kept.
+        bench.equal("the same table twice", session.value("SELECT opens_two('kept', 'kept')"), "t")
+        for i in range(10):
+            session.query(f"CREATE TABLE many{i} (a int); INSERT INTO many{i} VALUES ({i}); SELECT turbine.pin('many{i}', device => 'host')")
+        session.query("; ".join(f"SELECT opens('many{i}')" for i in range(10)))
+        call("the last of many", True, sql="SELECT opens('many9')")
+        call("the first of many", False, sql="SELECT opens('many0')")
+        # Rights are those of each call.
+        session.query("DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN")
+        call("before the role", False, 3)
+        session.query("SET ROLE reader")
+        refuses(bench, "no SELECT", session, sum_of_x[1], "42501", "kept")
+        session.query("RESET ROLE; GRANT SELECT ON kept TO reader; SET ROLE reader")
+        call("SELECT", False, 3)
+        session.query("RESET ROLE; REVOKE SELECT ON kept FROM reader; SET ROLE reader")
+        refuses(bench, "no SELECT any more", session, sum_of_x[1], "42501", "kept")
+        session.query("RESET ROLE")
+        # A function cannot change what the next one reads.
+        if not has_gpu(session):
+            create(session, "a reggstore", "int",
+                   "kern_data_store *kds = (kern_data_store *)arg1->map;\n"
+                   "*(int *)((char *)kds + __kds_unpack(kds->colmeta[1].va_offset)) = 0;\nreturn 1;", name="writes_column")
+            create(session, "a reggstore", "int", "((kern_data_store *)arg1->map)->nitems = 0;\nreturn 1;", name="writes_header")
+            for name in ("writes_column", "writes_header"):
+                refuses(bench, name, session, f"SELECT {name}('kept')", "38000", "Segmentation fault")
+            call("after it", False, 3)
+        # The process is replaced.
+        for pid in runners(server):
+            with contextlib.suppress(ProcessLookupError):
+                cluster.signal_running([pid], signal.SIGKILL)
+        time.sleep(0.1)
+        call("a new process", False, 3)
+        call("a new process, again", True, 3)
+        session.query("DROP TABLE kept, moods")
 
 
 def crashes(bench, server):
@@ -559,7 +663,7 @@ def no_compiler(bench, server):
         bench.equal("with a compiler", session.value("SELECT later()"), "77")
 
 
-SCENES = (values, results, bodies, arrays, tables, crashes, cancels, sessions, cache, rights, kernels, samples, gpu, no_compiler)
+SCENES = (values, results, bodies, arrays, tables, copies, crashes, cancels, sessions, cache, rights, kernels, samples, gpu, no_compiler)
 
 
 def main():

@@ -8,9 +8,10 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdio>
 
-#include "plcuda/runner/export_import.h"
+#include "plcuda/runner/table_copy.h"
 
 namespace turbine {
 namespace {
@@ -67,7 +68,7 @@ const Driver& driver() {
 }
 
 void check(Result result, const char* what) {
-  if (result == cuda::kOutOfMemory) throw TableError("the GPU has no memory for the table's columns");
+  if (result == cuda::kOutOfMemory) throw TableMemoryError("the GPU has no memory for the table's columns");
   if (result != cuda::kSuccess)
     throw TableError(std::string("the GPU cannot ") + what + " (CUresult " + std::to_string(result) + ")");
 }
@@ -126,6 +127,13 @@ void DeviceRange::import(int file, uint64_t place, uint64_t bytes) {
   check(driver().import(&handle, reinterpret_cast<void*>(static_cast<intptr_t>(file)), cuda::kHandlePosixDescriptor),
         "open a column");
   map(handle, place, bytes);
+}
+
+bool DeviceRange::protect() {
+  const cuda::MemoryAccess access{{cuda::kLocationDevice, ordinal_}, cuda::kAccessRead};
+  return std::all_of(pieces_.begin(), pieces_.end(), [&](const Piece& piece) {
+    return driver().set_access(base_ + piece.place, piece.bytes, &access, 1) == cuda::kSuccess;
+  });
 }
 
 bool DeviceRange::try_write(uint64_t place, const void* from, uint64_t bytes) {

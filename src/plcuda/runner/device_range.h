@@ -11,7 +11,8 @@
 
 namespace turbine {
 
-/* All functions throw TableError. The GPU's primary context is current afterwards, as CUDA's runtime uses it. */
+/* All functions throw TableError, and TableMemoryError if there is no memory. The GPU's primary context is current
+ * afterwards, as CUDA's runtime uses it. */
 class DeviceRange {
  public:
   /* Whether there is a GPU. */
@@ -26,6 +27,8 @@ class DeviceRange {
   void import(int file, uint64_t place, uint64_t bytes);
   void write(uint64_t place, const void* from, uint64_t bytes);
   bool try_write(uint64_t place, const void* from, uint64_t bytes);
+  /* Kernels may only read it from now on. False: the driver cannot forbid writing. */
+  bool protect();
   int ordinal() const { return ordinal_; }
   void* base() const { return reinterpret_cast<void*>(base_); }
 
