@@ -2,12 +2,12 @@
 """plcuda.py - LANGUAGE plcuda: functions in CUDA C++ take and return what they should, and harm nothing.
 
 `values`: every type, there and back, NULLs. `results`: rows, sets, void. `bodies`: what is refused, and the compiler's errors
-with the function's own lines. `arrays`: what a function may not return. `tables`: arguments of type reggstore, against SELECT. `copies`: which
-of their copies serve a second call.
-`crashes`: signals, exits, processes, memory. `cancels`: cancelled and timed out calls return soon. `sessions`: at most so many
-processes; others wait, idle ones give way, killed ones are replaced. `cache`: compiled once. `rights`: superusers only.
-`kernels`: without a GPU a kernel is an error. `samples`: those of the documentation. `gpu`: on a machine with a GPU, kernels'
-results against SQL, faults, kernels without end, memory. `no_compiler`: what to do.
+with the function's own lines. `arrays`: what a function may not return. `tables`: arguments of type reggstore, against SELECT.
+`copies`: which of their copies serve a second call. `crashes`: signals, exits, processes, memory. `cancels`: cancelled and timed
+out calls return soon. `sessions`: at most so many processes; others wait, idle ones give way, killed ones are replaced. `cache`:
+compiled once. `cache_limit`: no more than fits. `life`: replaced, dumped and restored. `libraries`: cuBLAS, or how to bring it
+in. `rights`: superusers only. `kernels`: without a GPU a kernel is an error. `samples`: those of the documentation. `gpu`: on a
+machine with a GPU, kernels' results against SQL, faults, kernels without end, memory. `no_compiler`: what to do.
 Needs nvcc: `make cuda-compiler`, or the toolkit of a machine with a GPU. Without a GPU host code runs, and kernels are compiled only.
 Must never: depend on a GPU.
 Called by: make test-plcuda, test/run_all.py.
@@ -16,7 +16,6 @@ Called by: make test-plcuda, test/run_all.py.
 import argparse
 import contextlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -29,10 +28,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 import cluster  # noqa: E402
 from cache_bench import Bench  # noqa: E402
 from pg_client import ConnectionLost, DatabaseError  # noqa: E402
+from plcuda_bench import SOON, NoToolkit, create, has_gpu, is_up, refuses, runners, toolkit  # noqa: E402
 
-CUDA = cluster.BUILD / "cuda"
 PROCESSES = 2
-SOON = 0.5  # seconds of a cancelled call: 0.2 on an idle machine
 
 # type: (what the function returns, values and what comes back)
 TYPES = {
@@ -67,32 +65,6 @@ TYPES = {
     "text[]": ("arg1", {"'{a,NULL,\"b c\",\"\"}'": '{a,NULL,"b c",""}'}),
     "numeric[]": ("arg1", {"'{1.50,2}'": "{1.50,2}"}),
 }
-
-
-def create(session, arguments, result, body, decl="", name="f", options="", head=""):
-    """Makes a function of these parts."""
-    declarations = f"#plcuda_decl\n{decl}\n" if decl else ""
-    session.query(f"CREATE OR REPLACE FUNCTION {name}({arguments}) RETURNS {result} LANGUAGE plcuda {options} AS $plcuda$\n"
-                  f"{head}{declarations}#plcuda_begin\n{body}\n#plcuda_end\n$plcuda$")
-
-
-def refuses(bench, name, session, sql, sqlstate, *texts):
-    """A statement fails with this SQLSTATE and says all of these."""
-    outcome = session.run(sql)
-    bench.equal(name, outcome.sqlstate, sqlstate)
-    said = "\n".join(outcome.error.fields.get(field, "") for field in "MDHW") if outcome.error else ""
-    for text in texts:
-        bench.check(f"{name}: says {text}", None if text in said else said)
-
-
-def runners(server):
-    """Processes that run functions."""
-    return [pid for pid, name in server.descendants().items() if name == "turbine-plcuda"]
-
-
-def is_up(bench, name, session):
-    """The server lives, and the session's next call works."""
-    bench.equal(f"{name}: the next call", session.value("SELECT fine(1)"), "2")
 
 
 def values(bench, server):
@@ -284,8 +256,9 @@ def copies(bench, server):
     """A table's copy serves later calls, as long as it is right."""
     with server.connect() as session, server.connect() as other:
         session.query("CREATE TABLE kept (id int, x int, note text); INSERT INTO kept SELECT i, i, 'n' FROM generate_series(1, 20000) i; "
-                      "SELECT turbine.pin('kept', device => 'host'); CREATE TABLE unrelated (a int); "
-                      "CREATE TYPE feeling AS ENUM ('ill'); CREATE TABLE moods AS SELECT 'ill'::feeling AS m; SELECT turbine.pin('moods', device => 'host')")
+                      "CREATE TABLE unrelated (a int); CREATE TYPE feeling AS ENUM ('ill'); "
+                      "CREATE TABLE moods AS SELECT 'ill'::feeling AS m; "
+                      "SELECT turbine.pin(t::regclass, device => 'host') FROM unnest('{kept,moods}'::text[]) t")
         create(session, "a reggstore", "int", "return ((GstoreIpcMapping *)arg1)->h.table_oid != 0;", name="opens")
         create(session, "a reggstore, b reggstore", "bool", "return arg1->map == arg2->map;", name="opens_two")
         sum_of_x = ("totals('kept')", "SELECT total FROM totals('kept') WHERE attnum = 2")
@@ -350,7 +323,7 @@ def copies(bench, server):
         # Twice in a call, and more tables than are kept.
         bench.equal("the same table twice", session.value("SELECT opens_two('kept', 'kept')"), "t")
         for i in range(10):
-            session.query(f"CREATE TABLE many{i} (a int); INSERT INTO many{i} VALUES ({i}); SELECT turbine.pin('many{i}', device => 'host')")
+            session.query(f"CREATE TABLE many{i} AS SELECT {i} AS a; SELECT turbine.pin('many{i}', device => 'host')")
         session.query("; ".join(f"SELECT opens('many{i}')" for i in range(10)))
         call("the last of many", True, sql="SELECT opens('many9')")
         call("the first of many", False, sql="SELECT opens('many0')")
@@ -536,6 +509,110 @@ def cache(bench, server):
         bench.equal("two compile at once", outcomes, ["12321", "12321"])
 
 
+def cache_limit(bench, server):
+    """Libraries that were not used for longest give way, and come back when they are called."""
+    folder = server.data / "pg_turbine" / "plcuda"
+    with server.connect() as session, server.connect() as other:
+        for path in folder.glob("*.so"):
+            path.unlink()
+        create(session, "", "int", "return 1;", name="limited0")
+        size = next(folder.glob("*.so")).stat().st_size
+        most = 4
+        limit = (most * size + size // 2) // (1 << 20) + 1
+        most = (limit << 20) // size
+        session.query(f"ALTER SYSTEM SET pg_turbine.plcuda_cache_size = '{limit}MB'")
+        session.query("SELECT pg_reload_conf()")
+        bench.equal("another session has loaded it", other.value("SELECT limited0()"), "1")
+        for i in range(1, most + 3):
+            create(session, "", "int", f"return {i + 1};", name=f"limited{i}")
+            # The first one is used all the time, and stays.
+            bench.equal(f"used: {i}", session.value("SELECT limited0()"), "1")
+            time.sleep(0.01)
+        kept = len(list(folder.glob("*.so")))
+        bench.check("as many as fit", None if 1 < kept <= most else f"{kept} libraries, {most} fit")
+        before = set(folder.glob("*.so"))
+        with server.connect() as fresh:
+            bench.equal("the first is still there", fresh.value("SELECT limited0()"), "1")
+        bench.equal("no compiler ran for it", set(folder.glob("*.so")), before)
+        bench.equal("one that went comes back", session.value("SELECT limited1()"), "2")
+        # Removed under a process that has it, and under an expression that knows its place.
+        for path in folder.glob("*.so"):
+            path.unlink()
+        bench.equal("removed, and loaded", other.value("SELECT limited0()"), "1")
+        create(session, "i int", "int", "return arg1;", name="limited_rows")
+        session.query("BEGIN; DECLARE c CURSOR FOR SELECT limited_rows(i) FROM generate_series(1, 3) i; FETCH c")
+        for path in folder.glob("*.so"):
+            path.unlink()
+        for pid in runners(server):
+            with contextlib.suppress(ProcessLookupError):
+                cluster.signal_running([pid], signal.SIGKILL)
+        time.sleep(0.1)
+        bench.equal("removed between two rows", session.query("FETCH c"), [("2",)])
+        session.query("COMMIT")
+        (folder / "compile.999999").mkdir()
+        create(session, "", "int", "return 99;", name="limited0")
+        bench.equal("folders of compilers that are no more", list(folder.glob("compile.*")), [])
+        session.query("ALTER SYSTEM RESET pg_turbine.plcuda_cache_size")
+        session.query("SELECT pg_reload_conf()")
+
+
+def life(bench, server):
+    """Functions are replaced while they run, dumped and restored."""
+    with server.connect() as session, server.connect() as other:
+        create(session, "i int", "int", "usleep(2000);\nreturn 1;", "#include <unistd.h>", name="lives")
+        session.send("SELECT sum(lives(i)), count(*) FROM generate_series(1, 500) i")
+        time.sleep(0.3)
+        create(other, "i int", "int", "return 2;", name="lives")
+        bench.equal("replaced while it runs", session.finish().results[-1].rows, [("500", "500")])
+        bench.equal("afterwards", session.value("SELECT sum(lives(i)) FROM generate_series(1, 500) i"), "1000")
+        create(session, "a int, OUT b int, OUT c text", "record",
+               'plcuda_row r;\nr.c1 = arg1;\nr.c2 = plcuda_text("$$ \\\\ \'");\nreturn r;',
+               name="travels", options="STRICT COST 7")
+        expected = session.query("SELECT * FROM travels(3)")
+        where = ["-h", server.directory, "-p", str(server.port), "-U", "postgres"]
+        dump = subprocess.run([server.bindir / "pg_dump", *where, "postgres"], capture_output=True, text=True, check=True).stdout
+        session.query("CREATE DATABASE restored")
+        subprocess.run([server.bindir / "psql", *where, "-X", "-q", "-v", "ON_ERROR_STOP=1", "restored"], input=dump,
+                       capture_output=True, text=True, check=True)
+        with server.connect(database="restored") as restored:
+            bench.equal("restored", restored.query("SELECT * FROM travels(3)"), expected)
+            bench.equal("restored, another", restored.value("SELECT lives(1)"), "2")
+            bench.equal("its properties", restored.query("SELECT procost, proisstrict FROM pg_proc WHERE proname = 'travels'"),
+                        [("7", "t")])
+        session.query("DROP DATABASE restored")
+        # Two sessions at once, each with its own rows.
+        outcomes = {}
+
+        def call(number):
+            with server.connect() as mine:
+                outcomes[number] = mine.value(f"SELECT sum((travels(i * {number})).b) FROM generate_series(1, 1000) i")
+        threads = [threading.Thread(target=call, args=(number,)) for number in (1, 2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        bench.equal("two sessions at once", outcomes, {1: "500500", 2: "1001000"})
+
+
+def libraries(bench, server):
+    """#plcuda_library finds what is in the toolkit's tree, and says how to bring in what is not."""
+    with server.connect() as session:
+        home = Path(session.value("SHOW pg_turbine.cuda_home") or "/usr/local/cuda")
+        create(session, "", "text", "cublasHandle_t handle;\nreturn plcuda_text(cublasGetStatusString(cublasCreate(&handle)));",
+               head="#plcuda_library cublas\n#plcuda_include <cublas_v2.h>\n", name="starts_cublas")
+        state = session.value("SELECT starts_cublas()")
+        works = state == ("CUBLAS_STATUS_SUCCESS" if has_gpu(session) else "CUBLAS_STATUS_NOT_INITIALIZED")
+        bench.check("cuBLAS answers", None if works or state == "not initialized" else state)
+        print(f"  libraries: {sorted(path.name for path in (home / 'lib64').glob('libcublas.so*'))} says {state}", flush=True)
+        if (home / "lib64" / "libcublas.so").exists():
+            links = [path.name for path in (home / "lib64").glob("lib*.so.*")
+                     if not (path.parent / (path.name.partition(".so.")[0] + ".so")).exists()]
+            bench.equal("each library has a link without a number", links, [])
+        refuses(bench, "one that is not in the tree", session, "CREATE FUNCTION lacks() RETURNS int LANGUAGE plcuda AS "
+                "'#plcuda_library cunothing\n#plcuda_begin\nreturn 1;\n#plcuda_end'", "42601", "cunothing",
+                "install_cuda_compiler.sh", "nvidia-cunothing")
+
+
 def rights(bench, server):
     with server.connect() as session:
         session.query("CREATE ROLE plain LOGIN; GRANT CREATE ON SCHEMA public TO plain")
@@ -550,10 +627,6 @@ def rights(bench, server):
                           capture_output=True, text=True, check=True).stdout
     dumped = re.search(r"CREATE FUNCTION public\.shared.*\n.*LANGUAGE plcuda", dump)
     bench.check("functions are dumped", None if dumped else "not in the dump")
-
-
-def has_gpu(session):
-    return bool(session.query("SELECT 1 FROM turbine.devices WHERE usable AND kind = 'cuda'"))
 
 
 def kernels(bench, server):
@@ -594,6 +667,11 @@ def samples(bench, server):
         for path in paths:
             outcome = session.run(path.read_text())
             bench.check(path.name, None if outcome.error is None else str(outcome.error.fields))
+        if not has_gpu(session):
+            session.query("CREATE TABLE ills (ill bool, x real); INSERT INTO ills VALUES (true, 1), (false, 0); "
+                          "SELECT turbine.pin('ills', device => 'host')")
+            refuses(bench, "a model without a GPU", session, "SELECT logistic_regression('ills', attnum_of('ills', 'ill'), "
+                    "attnums_of('ills', '{x}'))", "55000", "no CUDA device")
         bench.equal("a model is applied", session.value("SELECT round(logistic_probability('{0,1}', '{0}')::numeric, 2)"), "0.50")
 
 
@@ -663,19 +741,22 @@ def no_compiler(bench, server):
         bench.equal("with a compiler", session.value("SELECT later()"), "77")
 
 
-SCENES = (values, results, bodies, arrays, tables, copies, crashes, cancels, sessions, cache, rights, kernels, samples, gpu, no_compiler)
+SCENES = (values, results, bodies, arrays, tables, copies, crashes, cancels, sessions, cache, cache_limit, life, libraries, rights,
+          kernels, samples, gpu, no_compiler)
 
 
 def main():
     parser = argparse.ArgumentParser(description="functions of LANGUAGE plcuda")
     parser.add_argument("--only", default="", help="scenes, separated by commas")
-    only = parser.parse_args().only.split(",")
-    settings = {"pg_turbine.plcuda_processes": str(PROCESSES)}
-    if (CUDA / "bin" / "nvcc").exists():
-        settings["pg_turbine.cuda_home"] = str(CUDA)
-    elif shutil.which("nvcc") is None and not Path("/usr/local/cuda/bin/nvcc").exists():
-        print(f"there is no nvcc in {CUDA}: make cuda-compiler\n0 passed, 1 failed")
+    parser.add_argument("--cublas", action="store_true", help="with NVIDIA's cuBLAS from PyPI, not a stand-in")
+    options = parser.parse_args()
+    only = options.only.split(",")
+    try:
+        settings = {"pg_turbine.plcuda_processes": str(PROCESSES), **toolkit(options.cublas)}
+    except NoToolkit as why:
+        print(f"{why}\n0 passed, 1 failed")
         return 1
+    print(f"toolkit: {settings.get('pg_turbine.cuda_home', 'as found')}", flush=True)
     bench = Bench()
     with cluster.Cluster("plcuda", settings=settings) as server:
         with server.connect() as session:
