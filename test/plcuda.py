@@ -7,7 +7,8 @@ with the function's own lines. `arrays`: what a function may not return. `tables
 out calls return soon. `sessions`: at most so many processes; others wait, idle ones give way, killed ones are replaced. `cache`:
 compiled once. `cache_limit`: no more than fits. `life`: replaced, dumped and restored. `libraries`: cuBLAS, or how to bring it
 in. `rights`: superusers only. `kernels`: without a GPU a kernel is an error. `samples`: those of the documentation. `gpu`: on a
-machine with a GPU, kernels' results against SQL, faults, kernels without end, memory. `no_compiler`: what to do.
+machine with a GPU, kernels' results against SQL, faults, kernels without end, memory. `other_gpu`: machine code for those that
+are there. `no_compiler`: what to do.
 Needs nvcc: `make cuda-compiler`, or the toolkit of a machine with a GPU. Without a GPU host code runs, and kernels are compiled only.
 Must never: depend on a GPU.
 Called by: make test-plcuda, test/run_all.py.
@@ -15,10 +16,15 @@ Called by: make test-plcuda, test/run_all.py.
 
 import argparse
 import contextlib
+import math
+import os
 import re
+import shutil
 import signal
+import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -601,8 +607,7 @@ def libraries(bench, server):
         create(session, "", "text", "cublasHandle_t handle;\nreturn plcuda_text(cublasGetStatusString(cublasCreate(&handle)));",
                head="#plcuda_library cublas\n#plcuda_include <cublas_v2.h>\n", name="starts_cublas")
         state = session.value("SELECT starts_cublas()")
-        works = state == ("CUBLAS_STATUS_SUCCESS" if has_gpu(session) else "CUBLAS_STATUS_NOT_INITIALIZED")
-        bench.check("cuBLAS answers", None if works or state == "not initialized" else state)
+        bench.check("cuBLAS answers", None if ("success" if has_gpu(session) else "not initialized") in state else state)
         print(f"  libraries: {sorted(path.name for path in (home / 'lib64').glob('libcublas.so*'))} says {state}", flush=True)
         if (home / "lib64" / "libcublas.so").exists():
             links = [path.name for path in (home / "lib64").glob("lib*.so.*")
@@ -697,7 +702,8 @@ def gpu(bench, server):
                       "decode(md5(i::text) || md5((i + 1)::text), 'hex') AS bits FROM generate_series(1, 20000) i; "
                       "ALTER TABLE points ADD ill boolean; UPDATE points SET ill = x + 2 * y + random() > 2")
         for device in ("gpu0", "host"):
-            session.query(f"SELECT turbine.pin('points', device => '{device}')")
+            # A new revision, which no earlier copy serves.
+            session.query(f"UPDATE points SET ill = ill WHERE id = 1; SELECT turbine.pin('points', device => '{device}')")
             bench.equal(f"neighbours, {device}", session.query(
                 "SELECT neighbour FROM nearest_neighbours('points', attnum_of('points', 'id'), attnums_of('points', '{x,y}'), "
                 "'{0.5,0.25}', 10)"), session.query("SELECT id FROM points ORDER BY (x - 0.5::real) ^ 2 + (y - 0.25::real) ^ 2 LIMIT 10"))
@@ -711,6 +717,7 @@ def gpu(bench, server):
                 "SELECT avg((ill = (logistic_probability(w, ARRAY[x, y]) > 0.5))::int) > 0.8 FROM points, logistic_regression('points', "
                 "attnum_of('points', 'ill'), attnums_of('points', '{x,y}')) w")
             bench.equal(f"a model, {device}", right, "t")
+        models(bench, session)
         bench.equal("medians", session.value("SELECT moving_median('{5,1,4,2,3}', 3)"), "{3,4,2,3,2.5}")
         refuses(bench, "a fault", session, "SELECT faults(8)", "38000", "a kernel has failed")
         bench.equal("after it", session.value("SELECT launches()"), "1")
@@ -728,6 +735,136 @@ def gpu(bench, server):
         session.query("SELECT count(launches()) FROM generate_series(1, 100)")
         took = time.monotonic() - started
         bench.check("a call takes a millisecond", None if took < 0.5 else f"100 calls take {took:.2f} s")
+    started = time.monotonic()
+    with server.connect() as session:
+        session.value("SELECT launches()")
+        first = time.monotonic() - started
+    print(f"  gpu: a session's first call takes {first:.2f} s, later ones {took * 10:.2f} ms each", flush=True)
+    bench.check("a first call takes a second", None if first < 2 else f"{first:.2f} s")
+
+
+def sums_of_model(rows, weights):
+    """Gradient and curvature of a logistic model, rows being (outcome, 1, features...)."""
+    width = len(weights)
+    gradient, curvature = [0.0] * width, [[0.0] * width for _ in range(width)]
+    for outcome, *x in rows:
+        likely = 1 / (1 + math.exp(-max(-80.0, min(80.0, sum(w * f for w, f in zip(weights, x, strict=True))))))
+        for a in range(width):
+            gradient[a] += (likely - outcome) * x[a]
+            left = likely * (1 - likely) * x[a]
+            for b in range(a, width):
+                curvature[a][b] += left * x[b]
+    for a in range(width):
+        for b in range(a):
+            curvature[a][b] = curvature[b][a]
+    return gradient, curvature
+
+
+def model_of(rows):
+    """What logistic_regression() should find: Newton's method once more."""
+    weights = [0.0] * (len(rows[0]) - 1)
+    for _ in range(25):
+        right, matrix = sums_of_model(rows, weights)
+        width = len(weights)
+        for i in range(width):
+            pivot = max(range(i, width), key=lambda j, i=i: abs(matrix[j][i]))
+            matrix[i], matrix[pivot], right[i], right[pivot] = matrix[pivot], matrix[i], right[pivot], right[i]
+            for j in range(width):
+                factor = 0 if j == i else matrix[j][i] / matrix[i][i]
+                matrix[j] = [x - factor * y for x, y in zip(matrix[j], matrix[i], strict=True)]
+                right[j] -= factor * right[i]
+        steps = [right[i] / matrix[i][i] for i in range(width)]
+        weights = [w - step for w, step in zip(weights, steps, strict=True)]
+        if max(abs(step) for step in steps) < 1e-9:
+            break
+    return weights
+
+
+def models(bench, session):
+    """The sample's model at every width of its kernels, and beyond: against the same method on the host."""
+    most = 18
+    names = [f"x{j}" for j in range(1, most + 1)]
+    session.query(f"CREATE TABLE cases (t boolean, {', '.join(f'{name} real' for name in names)}); SELECT setseed(0.25); "
+                  f"INSERT INTO cases SELECT random() < 0.5, {', '.join(['random()'] * most)} FROM generate_series(1, 1500); "
+                  "UPDATE cases SET t = x1 - 2 * x2 + x3 + random() > 0.5; SELECT turbine.pin('cases', device => 'gpu0')")
+    rows = [(float(row[0] == "t"), 1.0, *map(float, row[1:])) for row in session.query("SELECT * FROM cases")]
+    for width in (2, 3, 4, 5, 6, 7, 8, 9, 16, 17, most + 1):
+        found = session.value("SELECT logistic_regression('cases', attnum_of('cases', 't'), attnums_of('cases', "
+                              f"'{{{','.join(names[:width - 1])}}}'))")
+        expected = model_of([row[:width + 1] for row in rows])
+        off = max(abs(float(x) - y) for x, y in zip(found.strip("{}").split(","), expected, strict=True))
+        bench.check(f"{width} weights", None if off < 1e-3 else f"{found}, expected {expected}")
+    session.query("UPDATE cases SET x2 = 2 * x1 + 1")
+    refuses(bench, "features that follow from others", session, "SELECT logistic_regression('cases', attnum_of('cases', 't'), "
+            "attnums_of('cases', '{x1,x2,x3}'))", "38000", "determine no model")
+    # Separated: the ratios are the plane's.
+    session.query("UPDATE cases SET t = 1 + 2 * x1 - 3 * x3 + x4 > 0")
+    weights = session.value("SELECT logistic_regression('cases', attnum_of('cases', 't'), attnums_of('cases', '{x1,x3,x4}'))")
+    weights = [float(w) for w in weights.strip("{}").split(",")]
+    ratios = [w / weights[0] for w in weights]
+    off = max(abs(ratio / wanted - 1) for ratio, wanted in zip(ratios, (1, 2, -3, 1), strict=True))
+    bench.check("separated rows", None if off < 0.1 else f"{ratios}")
+    # One in which the kernel tries to change the kept copy.
+    create(session, "a reggstore", "int", """
+    kern_data_store *kds = (kern_data_store *)arg1->map;
+    change<<<1, 32>>>(kds);
+    return 1;""", """
+    KERNEL_FUNCTION(void) change(kern_data_store *kds)
+    {
+        *(float *)((char *)kds + __kds_unpack(kds->colmeta[1].va_offset)) = 1e9;
+    }""", name="changes")
+    outcome = session.run("SELECT changes('cases')")
+    print(f"  gpu: a kernel that writes to a table's column: {outcome.sqlstate or 'is let'}", flush=True)
+    again = session.value("SELECT logistic_regression('cases', attnum_of('cases', 't'), attnums_of('cases', '{x1,x3,x4}'))")
+    bench.equal("a kernel changes nothing that the next call reads", [float(w) for w in again.strip("{}").split(",")], weights)
+    session.query("DROP TABLE cases")
+
+
+def fat_binaries(library):
+    """{(kind, architecture)} of the device code in a library: kind 1 is PTX, 2 machine code."""
+    content, found, place = library.read_bytes(), set(), 0
+    while (place := content.find(struct.pack("<I", 0xBA55ED50), place)) >= 0:
+        _, _, header, size = struct.unpack_from("<IHHQ", content, place)
+        entry, end = place + header, place + header + size
+        while entry < end:
+            kind, _, head, length = struct.unpack_from("<HHIQ", content, entry)
+            found.add((kind, struct.unpack_from("<I", content, entry + 28)[0]))
+            entry += head + length
+        place += 4
+    return found
+
+
+def other_gpu(bench, server):
+    """Machine code for the GPUs that are there; made anew when there are others."""
+    stand_in = cluster.BUILD / "src" / "engine" / "stand_in" / "libcuda.so.1"
+    with server.connect() as session:
+        if has_gpu(session):
+            target = session.value("SELECT max(target) FROM turbine.devices WHERE kind = 'cuda'")
+            create(session, "", "int", "k<<<1, 32>>>();\nreturn 4711;", "KERNEL_FUNCTION(void) k() {}", name="targeted")
+            newest = max((server.data / "pg_turbine" / "plcuda").glob("*.so"), key=lambda path: path.stat().st_mtime)
+            bench.equal("machine code alone", fat_binaries(newest), {(2, int(target.removeprefix("sm_")))})
+            return
+    if not stand_in.exists():
+        print("  other_gpu: there is no stand-in driver", flush=True)
+        return
+    with tempfile.TemporaryDirectory(prefix="pgt-driver-") as folder:
+        Path(folder).chmod(0o755)
+        shutil.copy2(stand_in, folder)
+        with cluster.Cluster("plcuda-gpu", settings=server.settings) as other:
+            libraries = other.data / "pg_turbine" / "plcuda"
+            with other.connect() as session:
+                create(session, "", "int", "if (false) k<<<1, 32>>>();\nreturn 4711;", "KERNEL_FUNCTION(void) k() {}", name="targeted")
+            before = set(libraries.glob("*.so"))
+            bench.equal("without a GPU", [fat_binaries(path) for path in before], [{(2, 90)}])
+            other.stop()
+            os.environ.update({"LD_LIBRARY_PATH": folder, "TURBINE_STAND_IN_MAJOR": "8"})
+            try:
+                other.start()
+                with other.connect() as session:
+                    bench.equal("a call with another GPU", session.value("SELECT targeted()"), "4711")
+            finally:
+                del os.environ["LD_LIBRARY_PATH"], os.environ["TURBINE_STAND_IN_MAJOR"]
+            bench.equal("with a GPU", [fat_binaries(path) for path in set(libraries.glob("*.so")) - before], [{(2, 80)}])
 
 
 def no_compiler(bench, server):
@@ -742,7 +879,7 @@ def no_compiler(bench, server):
 
 
 SCENES = (values, results, bodies, arrays, tables, copies, crashes, cancels, sessions, cache, cache_limit, life, libraries, rights,
-          kernels, samples, gpu, no_compiler)
+          kernels, samples, gpu, other_gpu, no_compiler)
 
 
 def main():

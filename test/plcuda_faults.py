@@ -88,8 +88,8 @@ BOMBS = {
 class Readers:
     """Sessions that go through SSB's queries, and what was wrong with their answers."""
 
-    def __init__(self, server, expected):
-        self._server, self._expected = server, expected
+    def __init__(self, server, expected, device):
+        self._server, self._expected, self._device = server, expected, device
         self._stop = threading.Event()
         self.complaints, self.queries = [], itertools.count()
         self.count = 0
@@ -98,7 +98,7 @@ class Readers:
     def _work(self, number):
         names = list(self._expected)
         try:
-            with self._server.connect(settings=FORCED) as session:
+            with self._server.connect(settings={**FORCED, "pg_turbine.device": self._device}) as session:
                 while not self._stop.is_set():
                     for name in names[number * 5:] + names[:number * 5]:
                         difference = answers.difference(self._expected[name], session.run(ssb.QUERIES[name]))
@@ -160,6 +160,12 @@ def explode(bench, name, bomb, session, rounds, readers):
           f"{readers.count - before} queries beside", flush=True)
 
 
+def stand_ins(session):
+    """Queries so far that did without the GPU, since it had no memory for instance."""
+    return int(session.value("SELECT sum(value) FROM turbine.stat_queries WHERE counter IN ('host_instead', 'fallback_device_memory', "
+                             "'fallback_admission')"))
+
+
 def free_memory(session):
     return int(session.value("SELECT free_memory()"))
 
@@ -182,7 +188,7 @@ def run(bench, server, rounds):
         create(session, "", "bigint", "size_t free = 0, total = 0;\ncudaMemGetInfo(&free, &total);\nreturn free;", name="free_memory")
         on_gpu = has_gpu(session)
         baseline = free_memory(session)
-        with Readers(server, expected) as readers:
+        with Readers(server, expected, "gpu" if on_gpu else "cpu") as readers:
             while readers.count < len(expected) and not readers.complaints:
                 time.sleep(0.05)
             for name, fault in {**FAULTS, **(KERNEL_FAULTS if on_gpu else {})}.items():
@@ -193,7 +199,10 @@ def run(bench, server, rounds):
                 session.query(f"SET statement_timeout = '{TIMEOUT * 1000 if fault.endless else 60000:.0f}ms'")
                 if fault.endless:
                     is_up(bench, name, session)
+                before = stand_ins(admin)
                 misbehave(bench, name, fault, session, rounds, readers)
+                if on_gpu:
+                    print(f"    {stand_ins(admin) - before} of the queries ran on the processors instead", flush=True)
                 if name == "all memory of the device":
                     check_memory(bench, server, baseline)
             session.query("SET pg_turbine.plcuda_memory = '512MB'")

@@ -33,11 +33,13 @@ class DeviceRange {
   void* base() const { return reinterpret_cast<void*>(base_); }
 
  private:
-  void map(cuda::MemoryHandle handle, uint64_t place, uint64_t bytes);
-
   struct Piece {
     uint64_t place, bytes;
+    bool is_read_only;
   };
+
+  void map(cuda::MemoryHandle handle, uint64_t place, uint64_t bytes, bool read_only);
+  cuda::Result allow(const Piece& piece, int access);
 
   const uint64_t bytes_;
   int ordinal_ = 0;
