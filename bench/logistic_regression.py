@@ -64,6 +64,20 @@ def call_sample(session, options):
     return missed
 
 
+def time_iterations(session, runs):
+    """Newton's steps alone: what 25 take more than 1 does, the plane letting none of them be the last."""
+    times = {}
+    for iterations in (1, 25):
+        call = CALL.replace("'{x1,x2,x3,x4}'))", f"'{{x1,x2,x3,x4}}'), {iterations})")
+        samples = []
+        for _ in range(runs):
+            started = time.monotonic()
+            session.value(call)
+            samples.append((time.monotonic() - started) * 1000)
+        times[iterations] = statistics.median(samples)
+    print(f"1 iteration: {times[1]:.2f} ms, 25: {times[25]:.2f} ms, each of them {(times[25] - times[1]) / 24:.3f} ms", flush=True)
+
+
 def call_nothing(session):
     """How much of a call is ours: a function that opens the table and does nothing."""
     session.query("CREATE FUNCTION opens(t reggstore) RETURNS int LANGUAGE plcuda AS '#plcuda_begin\nreturn 1;\n#plcuda_end'")
@@ -95,6 +109,7 @@ def main():
         if has_gpu(session):
             session.query((server.service_program().parent / "samples" / "logistic_regression.sql").read_text())
             missed = call_sample(session, options)
+            time_iterations(session, 7)
         else:
             print("there is no GPU: the sample is not called", flush=True)
         call_nothing(session)

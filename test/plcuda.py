@@ -3,7 +3,7 @@
 
 `values`: every type, there and back, NULLs. `results`: rows, sets, void. `bodies`: what is refused, and the compiler's errors
 with the function's own lines. `arrays`: what a function may not return. `tables`: arguments of type reggstore, against SELECT.
-`copies`: which of their copies serve a second call. `crashes`: signals, exits, processes, memory. `cancels`: cancelled and timed
+`copies`: which of their copies serve a second call. `short_memory`: kept copies give way. `crashes`: signals, exits, processes, memory. `cancels`: cancelled and timed
 out calls return soon. `sessions`: at most so many processes; others wait, idle ones give way, killed ones are replaced. `cache`:
 compiled once. `cache_limit`: no more than fits. `life`: replaced, dumped and restored. `libraries`: cuBLAS, or how to bring it
 in. `rights`: superusers only. `kernels`: without a GPU a kernel is an error. `samples`: those of the documentation. `gpu`: on a
@@ -360,6 +360,31 @@ def copies(bench, server):
         call("a new process", False, 3)
         call("a new process, again", True, 3)
         session.query("DROP TABLE kept, moods")
+
+
+def short_memory(bench, server):
+    """Kept copies give way to copies that are needed now, of whichever session."""
+    with server.connect() as session:
+        if has_gpu(session):
+            return
+    # Results and exports may take half of it: one copy of a table, not two.
+    settings = {**server.settings, "pg_turbine.memory_budget": "220MB"}
+    with cluster.Cluster("plcuda-memory", settings=settings) as small, small.connect() as session, small.connect() as other:
+        for name in ("wide", "broad"):
+            session.query(f"CREATE TABLE {name} AS SELECT {', '.join(f'i AS c{j}' for j in range(8))} FROM generate_series(1, 900000::bigint) i; "
+                          f"SELECT turbine.pin('{name}', device => 'host')")
+            session.query(f"VACUUM {name}")
+        create(session, "a reggstore", "bigint", "const kern_data_store *kds = (const kern_data_store *)arg1->map;\n"
+               "return ((const cl_long *)((const char *)kds + __kds_unpack(kds->colmeta[1].va_offset)))[kds->nitems - 1];", name="last_of")
+        bench.equal("a copy", session.value("SELECT last_of('wide')"), "900000")
+        bench.equal("the same, kept", session.value("SELECT last_of('wide')"), "900000")
+        bench.equal("another session's", other.value("SELECT last_of('wide')"), "900000")
+        bench.equal("the first one's again", session.value("SELECT last_of('wide')"), "900000")
+        bench.equal("another table in the same session", session.value("SELECT last_of('broad')"), "900000")
+        bench.equal("back", session.value("SELECT last_of('wide')"), "900000")
+        bench.check("an export", None if other.value("SELECT length(turbine.export('broad'))") else "none")
+        refuses(bench, "when nobody can give way", session, "SELECT last_of('wide')", "53200", "there is no memory for the result")
+        bench.equal("the session goes on", session.value("SELECT 1"), "1")
 
 
 def crashes(bench, server):
@@ -878,7 +903,7 @@ def no_compiler(bench, server):
         bench.equal("with a compiler", session.value("SELECT later()"), "77")
 
 
-SCENES = (values, results, bodies, arrays, tables, copies, crashes, cancels, sessions, cache, cache_limit, life, libraries, rights,
+SCENES = (values, results, bodies, arrays, tables, copies, short_memory, crashes, cancels, sessions, cache, cache_limit, life, libraries, rights,
           kernels, samples, gpu, other_gpu, no_compiler)
 
 

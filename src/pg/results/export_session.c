@@ -41,6 +41,7 @@ raise_failure(const TbFailure *why)
 	{
 		case TB_FALLBACK_HOST_MEMORY:
 		case TB_FALLBACK_DEVICE_MEMORY:
+		case TB_FALLBACK_ADMISSION:
 			ereport(ERROR,
 					(errcode(ERRCODE_OUT_OF_MEMORY),
 					 errmsg("there is no memory for the result"),
