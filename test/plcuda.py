@@ -3,12 +3,12 @@
 
 `values`: every type, there and back, NULLs. `results`: rows, sets, void. `bodies`: what is refused, and the compiler's errors
 with the function's own lines. `arrays`: what a function may not return. `tables`: arguments of type reggstore, against SELECT.
-`copies`: which of their copies serve a second call. `short_memory`: kept copies give way. `crashes`: signals, exits, processes, memory. `cancels`: cancelled and timed
-out calls return soon. `sessions`: at most so many processes; others wait, idle ones give way, killed ones are replaced. `cache`:
-compiled once. `cache_limit`: no more than fits. `life`: replaced, dumped and restored. `libraries`: cuBLAS, or how to bring it
-in. `rights`: superusers only. `kernels`: without a GPU a kernel is an error. `samples`: those of the documentation. `gpu`: on a
-machine with a GPU, kernels' results against SQL, faults, kernels without end, memory. `other_gpu`: machine code for those that
-are there. `no_compiler`: what to do.
+`copies`: which of their copies serve a second call. `short_memory`: kept copies give way. `crashes`: signals, exits, processes,
+memory. `cancels`: cancelled and timed out calls return soon. `sessions`: at most so many processes; others wait, idle ones give
+way, killed ones are replaced. `cache`: compiled once. `cache_limit`: no more than fits. `life`: replaced, dumped and restored.
+`libraries`: cuBLAS, or how to bring it in. `rights`: superusers only. `kernels`: without a GPU a kernel is an error. `samples`:
+those of the documentation. `gpu`: on a machine with a GPU, kernels' results against SQL, faults, kernels without end, memory.
+`other_gpu`: machine code for those that are there. `no_compiler`: what to do.
 Needs nvcc: `make cuda-compiler`, or the toolkit of a machine with a GPU. Without a GPU host code runs, and kernels are compiled only.
 Must never: depend on a GPU.
 Called by: make test-plcuda, test/run_all.py.
@@ -371,11 +371,13 @@ def short_memory(bench, server):
     settings = {**server.settings, "pg_turbine.memory_budget": "220MB"}
     with cluster.Cluster("plcuda-memory", settings=settings) as small, small.connect() as session, small.connect() as other:
         for name in ("wide", "broad"):
-            session.query(f"CREATE TABLE {name} AS SELECT {', '.join(f'i AS c{j}' for j in range(8))} FROM generate_series(1, 900000::bigint) i; "
+            columns = ", ".join(f"i AS c{j}" for j in range(8))
+            session.query(f"CREATE TABLE {name} AS SELECT {columns} FROM generate_series(1, 900000::bigint) i; "
                           f"SELECT turbine.pin('{name}', device => 'host')")
             session.query(f"VACUUM {name}")
         create(session, "a reggstore", "bigint", "const kern_data_store *kds = (const kern_data_store *)arg1->map;\n"
-               "return ((const cl_long *)((const char *)kds + __kds_unpack(kds->colmeta[1].va_offset)))[kds->nitems - 1];", name="last_of")
+               "return ((const cl_long *)((const char *)kds + __kds_unpack(kds->colmeta[1].va_offset)))[kds->nitems - 1];",
+               name="last_of")
         bench.equal("a copy", session.value("SELECT last_of('wide')"), "900000")
         bench.equal("the same, kept", session.value("SELECT last_of('wide')"), "900000")
         bench.equal("another session's", other.value("SELECT last_of('wide')"), "900000")
@@ -878,7 +880,8 @@ def other_gpu(bench, server):
         with cluster.Cluster("plcuda-gpu", settings=server.settings) as other:
             libraries = other.data / "pg_turbine" / "plcuda"
             with other.connect() as session:
-                create(session, "", "int", "if (false) k<<<1, 32>>>();\nreturn 4711;", "KERNEL_FUNCTION(void) k() {}", name="targeted")
+                create(session, "", "int", "if (false) k<<<1, 32>>>();\nreturn 4711;", "KERNEL_FUNCTION(void) k() {}",
+                       name="targeted")
             before = set(libraries.glob("*.so"))
             bench.equal("without a GPU", [fat_binaries(path) for path in before], [{(2, 90)}])
             other.stop()

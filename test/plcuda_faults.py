@@ -128,9 +128,13 @@ def misbehave(bench, name, fault, session, rounds, readers):
     """The fault, so many times; each ends as it should, soon if it has no end of its own."""
     before, late = readers.count, []
     for _ in range(rounds):
+        # The process is there, CUDA in it: starting it takes longer than the timeout on a GPU.
+        is_up(bench, name, session)
+        session.query(f"SET statement_timeout = '{TIMEOUT * 1000 if fault.endless else 60000:.0f}ms'")
         started = time.monotonic()
         outcome = session.run("SELECT misbehaves()")
         took = time.monotonic() - started
+        session.query("RESET statement_timeout")
         if fault.endless:
             late.append(took - TIMEOUT)
         bench.check(f"{name}: SQLSTATE", None if outcome.sqlstate in fault.sqlstates else f"{outcome.sqlstate} {outcome.error}")
@@ -148,10 +152,11 @@ def misbehave(bench, name, fault, session, rounds, readers):
 
 def explode(bench, name, bomb, session, rounds, readers):
     before, started, states = readers.count, time.monotonic(), set()
-    session.query(f"SET statement_timeout = '{bomb.timeout}'")
     for number in range(rounds):
+        session.query(f"SET statement_timeout = '{bomb.timeout}'")
         outcome = session.run("CREATE FUNCTION explodes() RETURNS int LANGUAGE plcuda AS $plcuda$\n#plcuda_decl\n"
                               f"{bomb.source}\n/* {number} */\n#plcuda_begin\nreturn 1;\n#plcuda_end\n$plcuda$")
+        session.query("RESET statement_timeout")
         states.add(outcome.sqlstate)
         is_up(bench, name, session)
     bench.check(f"{name}: SQLSTATE", None if states == {bomb.sqlstate} else f"{states}")
@@ -192,13 +197,10 @@ def run(bench, server, rounds):
             while readers.count < len(expected) and not readers.complaints:
                 time.sleep(0.05)
             for name, fault in {**FAULTS, **(KERNEL_FAULTS if on_gpu else {})}.items():
-                session.query("RESET statement_timeout; SET pg_turbine.plcuda_memory = '4GB'")
+                session.query("SET pg_turbine.plcuda_memory = '4GB'")
                 create(session, "", "int", f"{fault.body}\nreturn 1;", HEADERS + fault.decl, name="misbehaves")
                 # CUDA itself takes host memory, more than a limit for what takes all of it has to be.
                 session.query(f"SET pg_turbine.plcuda_memory = '{'4GB' if on_gpu else '512MB'}'")
-                session.query(f"SET statement_timeout = '{TIMEOUT * 1000 if fault.endless else 60000:.0f}ms'")
-                if fault.endless:
-                    is_up(bench, name, session)
                 before = stand_ins(admin)
                 misbehave(bench, name, fault, session, rounds, readers)
                 if on_gpu:
