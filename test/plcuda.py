@@ -3,12 +3,12 @@
 
 `values`: every type, there and back, NULLs. `results`: rows, sets, void. `bodies`: what is refused, and the compiler's errors
 with the function's own lines. `arrays`: what a function may not return. `tables`: arguments of type reggstore, against SELECT.
-`copies`: which of their copies serve a second call. `short_memory`: kept copies give way. `crashes`: signals, exits, processes,
-memory. `cancels`: cancelled and timed out calls return soon. `sessions`: at most so many processes; others wait, idle ones give
-way, killed ones are replaced. `cache`: compiled once. `cache_limit`: no more than fits. `life`: replaced, dumped and restored.
-`libraries`: cuBLAS, or how to bring it in. `rights`: superusers only. `kernels`: without a GPU a kernel is an error. `samples`:
-those of the documentation. `gpu`: on a machine with a GPU, kernels' results against SQL, faults, kernels without end, memory.
-`other_gpu`: machine code for those that are there. `no_compiler`: what to do.
+`copies`: which of their copies serve a second call. `revisions`: beside writers. `short_memory`: kept copies give way.
+`crashes`: signals, exits, processes, memory. `cancels`: cancelled and timed out calls return soon. `sessions`: at most so many
+processes; others wait, idle ones give way, killed ones are replaced. `cache`: compiled once. `cache_limit`: no more than fits.
+`life`: replaced, dumped and restored. `libraries`: cuBLAS, or how to bring it in. `rights`: superusers only. `kernels`: without
+a GPU a kernel is an error. `samples`: those of the documentation. `gpu`: on a machine with a GPU, kernels' results against SQL,
+faults, kernels without end, memory. `other_gpu`: machine code for those that are there. `no_compiler`: what to do.
 Needs nvcc: `make cuda-compiler`, or the toolkit of a machine with a GPU. Without a GPU host code runs, and kernels are compiled only.
 Must never: depend on a GPU.
 Called by: make test-plcuda, test/run_all.py.
@@ -18,6 +18,7 @@ import argparse
 import contextlib
 import math
 import os
+import random
 import re
 import shutil
 import signal
@@ -360,6 +361,54 @@ def copies(bench, server):
         call("a new process", False, 3)
         call("a new process, again", True, 3)
         session.query("DROP TABLE kept, moods")
+
+
+def revisions(bench, server):
+    """While others write, vacuum and roll back at random, a function sees the rows that a SELECT of its transaction sees."""
+    changes = ("UPDATE moving SET x = x + 1 WHERE id % 97 = {n} % 97", "DELETE FROM moving WHERE id = {n}",
+               "INSERT INTO moving VALUES ({n}, {n})", "UPDATE moving SET x = -x WHERE id = {n}", "TRUNCATE moving", "VACUUM moving",
+               "VACUUM moving", "VACUUM (FREEZE) moving", "VACUUM moving", "UPDATE aside SET a = a + 1", "CLUSTER moving USING moving_id",
+               "BEGIN; UPDATE moving SET x = 0 WHERE id > {n}; ROLLBACK", "BEGIN; SAVEPOINT s; DELETE FROM moving; ROLLBACK TO s; COMMIT",
+               "BEGIN; DELETE FROM moving WHERE id < {n}; SELECT pg_sleep(0.02); COMMIT", "SELECT pg_sleep(0.05)",
+               "SELECT id FROM moving WHERE id = {n} FOR UPDATE", "INSERT INTO moving SELECT i, i FROM generate_series(1, {n}) i")
+    with server.connect() as session:
+        if has_gpu(session):
+            return
+        session.query("CREATE TABLE moving (id int, x int); CREATE INDEX moving_id ON moving (id); CREATE TABLE aside AS SELECT 1 AS a; "
+                      "INSERT INTO moving SELECT i, i FROM generate_series(1, 5000) i; SELECT turbine.pin('moving', device => 'host')")
+        stop = threading.Event()
+
+        def write(seed):
+            random_numbers = random.Random(seed)
+            with server.connect() as writer:
+                while not stop.is_set():
+                    # A deadlock, or a lock that the reader holds too long, is no matter.
+                    writer.run("SET lock_timeout = '200ms'")
+                    writer.run(random_numbers.choice(changes).format(n=random_numbers.randrange(1, 5000)))
+                    writer.run("ROLLBACK")
+        writers = [threading.Thread(target=write, args=(seed,)) for seed in (1, 2)]
+        for writer in writers:
+            writer.start()
+        calls, kept, wrong = 0, 0, []
+        deadline = time.monotonic() + 8
+        session.query("SET client_min_messages = debug1")
+        while time.monotonic() < deadline:
+            session.query("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            session.notices.clear()
+            found = session.query("SELECT total FROM totals('moving') ORDER BY attnum")
+            kept += any("copy of an earlier call" in notice["M"] for notice in session.notices)
+            expected = session.query("SELECT coalesce(sum(id), 0) FROM moving UNION ALL SELECT coalesce(sum(x), 0) FROM moving")
+            session.query("COMMIT")
+            calls += 1
+            if [float(row[0]) for row in found] != [float(row[0]) for row in expected]:
+                wrong.append((calls, found, expected))
+        session.query("RESET client_min_messages")
+        stop.set()
+        for writer in writers:
+            writer.join()
+        bench.equal("a function sees what a SELECT sees", wrong[:3], [])
+        bench.check("copies were kept, and copies were made", None if 0 < kept < calls else f"{kept} of {calls}")
+        print(f"  revisions: {calls} calls, {kept} by a kept copy", flush=True)
 
 
 def short_memory(bench, server):
@@ -906,8 +955,8 @@ def no_compiler(bench, server):
         bench.equal("with a compiler", session.value("SELECT later()"), "77")
 
 
-SCENES = (values, results, bodies, arrays, tables, copies, short_memory, crashes, cancels, sessions, cache, cache_limit, life, libraries, rights,
-          kernels, samples, gpu, other_gpu, no_compiler)
+SCENES = (values, results, bodies, arrays, tables, copies, revisions, short_memory, crashes, cancels, sessions, cache, cache_limit,
+          life, libraries, rights, kernels, samples, gpu, other_gpu, no_compiler)
 
 
 def main():
