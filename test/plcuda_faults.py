@@ -205,7 +205,7 @@ def run(bench, server, rounds):
                 misbehave(bench, name, fault, session, rounds, readers)
                 if on_gpu:
                     print(f"    {stand_ins(admin) - before} of the queries ran on the processors instead", flush=True)
-                if name == "all memory of the device":
+                if name in KERNEL_FAULTS:
                     check_memory(bench, server, baseline)
             session.query("SET pg_turbine.plcuda_memory = '512MB'")
             for name, bomb in BOMBS.items():
