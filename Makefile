@@ -20,7 +20,7 @@ export TURBINE_BUILD := $(abspath $(BUILD))
 
 .PHONY: all deps configure build demo test test-unit test-nightly test-sanitize check-layers check-format
 .PHONY: check-glossary format lint bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
-.PHONY: never-slower bench-fresh-rows bench-pinned bench-fact-pairs whole-plans
+.PHONY: never-slower bench-logistic-regression bench-fresh-rows bench-pinned bench-fact-pairs whole-plans
 .PHONY: python-packages python-wheel bench-exports bench-results bench-files
 .PHONY: cuda-compiler gpu-bundle install clean
 
@@ -116,6 +116,10 @@ bench-pinned: build
 # Two fact tables joined many to many, with dimensions that filter either.
 bench-fact-pairs: build
 	@$(PYTHON) bench/fact_pairs.py $(BENCH_ARGS)
+
+# A model of 40 million rows by a function of LANGUAGE plcuda; wants a GPU.
+bench-logistic-regression: build cuda-compiler
+	@$(PYTHON) bench/logistic_regression.py $(BENCH_ARGS)
 
 # Scans and aggregation, vacuumed and never vacuumed.
 bench-foundation: build

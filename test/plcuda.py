@@ -3,10 +3,12 @@
 
 `values`: every type, there and back, NULLs. `results`: rows, sets, void. `bodies`: what is refused, and the compiler's errors
 with the function's own lines. `arrays`: what a function may not return. `tables`: arguments of type reggstore, against SELECT.
+`copies`: which of their copies serve a second call. `revisions`: beside writers. `short_memory`: kept copies give way.
 `crashes`: signals, exits, processes, memory. `cancels`: cancelled and timed out calls return soon. `sessions`: at most so many
-processes; others wait, idle ones give way, killed ones are replaced. `cache`: compiled once. `rights`: superusers only.
-`kernels`: without a GPU a kernel is an error. `samples`: those of the documentation. `gpu`: on a machine with a GPU, kernels'
-results against SQL, faults, kernels without end, memory. `no_compiler`: what to do.
+processes; others wait, idle ones give way, killed ones are replaced. `cache`: compiled once. `cache_limit`: no more than fits.
+`life`: replaced, dumped and restored. `libraries`: cuBLAS, or how to bring it in. `rights`: superusers only. `kernels`: without
+a GPU a kernel is an error. `samples`: those of the documentation. `gpu`: on a machine with a GPU, kernels' results against SQL,
+faults, kernels without end, memory. `other_gpu`: machine code for those that are there. `no_compiler`: what to do.
 Needs nvcc: `make cuda-compiler`, or the toolkit of a machine with a GPU. Without a GPU host code runs, and kernels are compiled only.
 Must never: depend on a GPU.
 Called by: make test-plcuda, test/run_all.py.
@@ -14,11 +16,16 @@ Called by: make test-plcuda, test/run_all.py.
 
 import argparse
 import contextlib
+import math
+import os
+import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -28,10 +35,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 import cluster  # noqa: E402
 from cache_bench import Bench  # noqa: E402
 from pg_client import ConnectionLost, DatabaseError  # noqa: E402
+from plcuda_bench import SOON, NoToolkit, create, has_gpu, is_up, refuses, runners, toolkit  # noqa: E402
 
-CUDA = cluster.BUILD / "cuda"
 PROCESSES = 2
-SOON = 0.5  # seconds of a cancelled call: 0.2 on an idle machine
 
 # type: (what the function returns, values and what comes back)
 TYPES = {
@@ -66,32 +72,6 @@ TYPES = {
     "text[]": ("arg1", {"'{a,NULL,\"b c\",\"\"}'": '{a,NULL,"b c",""}'}),
     "numeric[]": ("arg1", {"'{1.50,2}'": "{1.50,2}"}),
 }
-
-
-def create(session, arguments, result, body, decl="", name="f", options="", head=""):
-    """Makes a function of these parts."""
-    declarations = f"#plcuda_decl\n{decl}\n" if decl else ""
-    session.query(f"CREATE OR REPLACE FUNCTION {name}({arguments}) RETURNS {result} LANGUAGE plcuda {options} AS $plcuda$\n"
-                  f"{head}{declarations}#plcuda_begin\n{body}\n#plcuda_end\n$plcuda$")
-
-
-def refuses(bench, name, session, sql, sqlstate, *texts):
-    """A statement fails with this SQLSTATE and says all of these."""
-    outcome = session.run(sql)
-    bench.equal(name, outcome.sqlstate, sqlstate)
-    said = "\n".join(outcome.error.fields.get(field, "") for field in "MDHW") if outcome.error else ""
-    for text in texts:
-        bench.check(f"{name}: says {text}", None if text in said else said)
-
-
-def runners(server):
-    """Processes that run functions."""
-    return [pid for pid, name in server.descendants().items() if name == "turbine-plcuda"]
-
-
-def is_up(bench, name, session):
-    """The server lives, and the session's next call works."""
-    bench.equal(f"{name}: the next call", session.value("SELECT fine(1)"), "2")
 
 
 def values(bench, server):
@@ -279,6 +259,185 @@ def tables(bench, server):
         refuses(bench, "no pinned table", session, "SELECT * FROM totals('other')", "42809", "not a pinned table")
 
 
+def copies(bench, server):
+    """A table's copy serves later calls, as long as it is right."""
+    with server.connect() as session, server.connect() as other:
+        session.query("CREATE TABLE kept (id int, x int, note text); INSERT INTO kept SELECT i, i, 'n' FROM generate_series(1, 20000) i; "
+                      "CREATE TABLE unrelated (a int); CREATE TYPE feeling AS ENUM ('ill'); "
+                      "CREATE TABLE moods AS SELECT 'ill'::feeling AS m; "
+                      "SELECT turbine.pin(t::regclass, device => 'host') FROM unnest('{kept,moods}'::text[]) t")
+        create(session, "a reggstore", "int", "return ((GstoreIpcMapping *)arg1)->h.table_oid != 0;", name="opens")
+        create(session, "a reggstore, b reggstore", "bool", "return arg1->map == arg2->map;", name="opens_two")
+        sum_of_x = ("totals('kept')", "SELECT total FROM totals('kept') WHERE attnum = 2")
+        if has_gpu(session):
+            sum_of_x = ("opens('kept')", "SELECT opens('kept')")
+
+        def call(name, kept, expected=None, by=session, sql=sum_of_x[1]):
+            by.notices.clear()
+            by.query("SET client_min_messages = debug1")
+            found = by.value(sql)
+            by.query("RESET client_min_messages")
+            taken = any("copy of an earlier call" in notice["M"] for notice in by.notices)
+            bench.equal(f"{name}: taken from the copy", taken, kept)
+            if expected is not None and not has_gpu(session):
+                bench.equal(f"{name}: rows", found, str(expected))
+        total = 20000 * 20001 // 2
+        call("first", False, total)
+        call("second", True, total)
+        call("another session's first", False, total, by=other)
+        session.query("INSERT INTO unrelated VALUES (1)")
+        call("no map, and another table changed", False, total)
+        session.query("VACUUM kept")
+        call("after VACUUM", True, total)
+        session.query("INSERT INTO unrelated VALUES (1)")
+        call("another table changed", True, total)
+        for change, more in (("UPDATE kept SET x = x + 1 WHERE id = 7", 1), ("DELETE FROM kept WHERE id = 1", -1),
+                             ("INSERT INTO kept VALUES (0, 5, 'n')", 5)):
+            other.query(change)
+            total += more
+            call(change, False, total)
+            call(f"{change}, again", True, total)
+            session.query("VACUUM kept")
+        other.query("BEGIN; UPDATE kept SET x = 0")
+        call("a change under way", True, total)
+        other.query("ROLLBACK")
+        other.query("VACUUM kept")
+        call("rolled back", False, total)
+        call("rolled back, again", True, total)
+        # Within transactions.
+        session.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM unrelated")
+        other.query("UPDATE kept SET x = x + 100 WHERE id = 7")
+        call("an old snapshot", True, total)
+        call("an old snapshot, again", True, total)
+        session.query("COMMIT")
+        total += 100
+        call("a new snapshot", False, total)
+        session.query("BEGIN ISOLATION LEVEL SERIALIZABLE")
+        call("serializable", False, total)
+        call("serializable, again", False, total)
+        session.query("COMMIT")
+        session.query("BEGIN; UPDATE kept SET x = x")
+        refuses(bench, "changed in this transaction", session, sum_of_x[1], "25001")
+        session.query("ROLLBACK")
+        # Definitions.
+        call("before", False, total)
+        session.query("ALTER TABLE kept ADD y int; ALTER TABLE kept DROP y")
+        call("a column added and dropped", False, total)
+        session.query("TRUNCATE kept; INSERT INTO kept VALUES (1, 3, 'n')")
+        call("truncated", False, 3)
+        session.query("SELECT opens('moods')")
+        call("text that may change", False, sql="SELECT opens('moods')")
+        # Twice in a call, and more tables than are kept.
+        bench.equal("the same table twice", session.value("SELECT opens_two('kept', 'kept')"), "t")
+        for i in range(10):
+            session.query(f"CREATE TABLE many{i} AS SELECT {i} AS a; SELECT turbine.pin('many{i}', device => 'host')")
+        session.query("; ".join(f"SELECT opens('many{i}')" for i in range(10)))
+        call("the last of many", True, sql="SELECT opens('many9')")
+        call("the first of many", False, sql="SELECT opens('many0')")
+        # Rights are those of each call.
+        session.query("DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN")
+        call("before the role", False, 3)
+        session.query("SET ROLE reader")
+        refuses(bench, "no SELECT", session, sum_of_x[1], "42501", "kept")
+        session.query("RESET ROLE; GRANT SELECT ON kept TO reader; SET ROLE reader")
+        call("SELECT", False, 3)
+        session.query("RESET ROLE; REVOKE SELECT ON kept FROM reader; SET ROLE reader")
+        refuses(bench, "no SELECT any more", session, sum_of_x[1], "42501", "kept")
+        session.query("RESET ROLE")
+        # A function cannot change what the next one reads.
+        if not has_gpu(session):
+            create(session, "a reggstore", "int",
+                   "kern_data_store *kds = (kern_data_store *)arg1->map;\n"
+                   "*(int *)((char *)kds + __kds_unpack(kds->colmeta[1].va_offset)) = 0;\nreturn 1;", name="writes_column")
+            create(session, "a reggstore", "int", "((kern_data_store *)arg1->map)->nitems = 0;\nreturn 1;", name="writes_header")
+            for name in ("writes_column", "writes_header"):
+                refuses(bench, name, session, f"SELECT {name}('kept')", "38000", "Segmentation fault")
+            call("after it", False, 3)
+        # The process is replaced.
+        for pid in runners(server):
+            with contextlib.suppress(ProcessLookupError):
+                cluster.signal_running([pid], signal.SIGKILL)
+        time.sleep(0.1)
+        call("a new process", False, 3)
+        call("a new process, again", True, 3)
+        session.query("DROP TABLE kept, moods")
+
+
+def revisions(bench, server):
+    """While others write, vacuum and roll back at random, a function sees the rows that a SELECT of its transaction sees."""
+    changes = ("UPDATE moving SET x = x + 1 WHERE id % 97 = {n} % 97", "DELETE FROM moving WHERE id = {n}",
+               "INSERT INTO moving VALUES ({n}, {n})", "UPDATE moving SET x = -x WHERE id = {n}", "TRUNCATE moving", "VACUUM moving",
+               "VACUUM moving", "VACUUM (FREEZE) moving", "VACUUM moving", "UPDATE aside SET a = a + 1", "CLUSTER moving USING moving_id",
+               "BEGIN; UPDATE moving SET x = 0 WHERE id > {n}; ROLLBACK", "BEGIN; SAVEPOINT s; DELETE FROM moving; ROLLBACK TO s; COMMIT",
+               "BEGIN; DELETE FROM moving WHERE id < {n}; SELECT pg_sleep(0.02); COMMIT", "SELECT pg_sleep(0.05)",
+               "SELECT id FROM moving WHERE id = {n} FOR UPDATE", "INSERT INTO moving SELECT i, i FROM generate_series(1, {n}) i")
+    with server.connect() as session:
+        if has_gpu(session):
+            return
+        session.query("CREATE TABLE moving (id int, x int); CREATE INDEX moving_id ON moving (id); CREATE TABLE aside AS SELECT 1 AS a; "
+                      "INSERT INTO moving SELECT i, i FROM generate_series(1, 5000) i; SELECT turbine.pin('moving', device => 'host')")
+        stop = threading.Event()
+
+        def write(seed):
+            random_numbers = random.Random(seed)
+            with server.connect() as writer:
+                while not stop.is_set():
+                    # A deadlock, or a lock that the reader holds too long, is no matter.
+                    writer.run("SET lock_timeout = '200ms'")
+                    writer.run(random_numbers.choice(changes).format(n=random_numbers.randrange(1, 5000)))
+                    writer.run("ROLLBACK")
+        writers = [threading.Thread(target=write, args=(seed,)) for seed in (1, 2)]
+        for writer in writers:
+            writer.start()
+        calls, kept, wrong = 0, 0, []
+        deadline = time.monotonic() + 8
+        session.query("SET client_min_messages = debug1")
+        while time.monotonic() < deadline:
+            session.query("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            session.notices.clear()
+            found = session.query("SELECT total FROM totals('moving') ORDER BY attnum")
+            kept += any("copy of an earlier call" in notice["M"] for notice in session.notices)
+            expected = session.query("SELECT coalesce(sum(id), 0) FROM moving UNION ALL SELECT coalesce(sum(x), 0) FROM moving")
+            session.query("COMMIT")
+            calls += 1
+            if [float(row[0]) for row in found] != [float(row[0]) for row in expected]:
+                wrong.append((calls, found, expected))
+        session.query("RESET client_min_messages")
+        stop.set()
+        for writer in writers:
+            writer.join()
+        bench.equal("a function sees what a SELECT sees", wrong[:3], [])
+        bench.check("copies were kept, and copies were made", None if 0 < kept < calls else f"{kept} of {calls}")
+        print(f"  revisions: {calls} calls, {kept} by a kept copy", flush=True)
+
+
+def short_memory(bench, server):
+    """Kept copies give way to copies that are needed now, of whichever session."""
+    with server.connect() as session:
+        if has_gpu(session):
+            return
+    # Results and exports may take half of it: one copy of a table, not two.
+    settings = {**server.settings, "pg_turbine.memory_budget": "220MB"}
+    with cluster.Cluster("plcuda-memory", settings=settings) as small, small.connect() as session, small.connect() as other:
+        for name in ("wide", "broad"):
+            columns = ", ".join(f"i AS c{j}" for j in range(8))
+            session.query(f"CREATE TABLE {name} AS SELECT {columns} FROM generate_series(1, 900000::bigint) i; "
+                          f"SELECT turbine.pin('{name}', device => 'host')")
+            session.query(f"VACUUM {name}")
+        create(session, "a reggstore", "bigint", "const kern_data_store *kds = (const kern_data_store *)arg1->map;\n"
+               "return ((const cl_long *)((const char *)kds + __kds_unpack(kds->colmeta[1].va_offset)))[kds->nitems - 1];",
+               name="last_of")
+        bench.equal("a copy", session.value("SELECT last_of('wide')"), "900000")
+        bench.equal("the same, kept", session.value("SELECT last_of('wide')"), "900000")
+        bench.equal("another session's", other.value("SELECT last_of('wide')"), "900000")
+        bench.equal("the first one's again", session.value("SELECT last_of('wide')"), "900000")
+        bench.equal("another table in the same session", session.value("SELECT last_of('broad')"), "900000")
+        bench.equal("back", session.value("SELECT last_of('wide')"), "900000")
+        bench.check("an export", None if other.value("SELECT length(turbine.export('broad'))") else "none")
+        refuses(bench, "when nobody can give way", session, "SELECT last_of('wide')", "53200", "there is no memory for the result")
+        bench.equal("the session goes on", session.value("SELECT 1"), "1")
+
+
 def crashes(bench, server):
     ends = {
         "*(volatile int *)0 = 1;": "crashed: Segmentation fault",
@@ -432,6 +591,109 @@ def cache(bench, server):
         bench.equal("two compile at once", outcomes, ["12321", "12321"])
 
 
+def cache_limit(bench, server):
+    """Libraries that were not used for longest give way, and come back when they are called."""
+    folder = server.data / "pg_turbine" / "plcuda"
+    with server.connect() as session, server.connect() as other:
+        for path in folder.glob("*.so"):
+            path.unlink()
+        create(session, "", "int", "return 1;", name="limited0")
+        size = next(folder.glob("*.so")).stat().st_size
+        most = 4
+        limit = (most * size + size // 2) // (1 << 20) + 1
+        most = (limit << 20) // size
+        session.query(f"ALTER SYSTEM SET pg_turbine.plcuda_cache_size = '{limit}MB'")
+        session.query("SELECT pg_reload_conf()")
+        bench.equal("another session has loaded it", other.value("SELECT limited0()"), "1")
+        for i in range(1, most + 3):
+            create(session, "", "int", f"return {i + 1};", name=f"limited{i}")
+            # The first one is used all the time, and stays.
+            bench.equal(f"used: {i}", session.value("SELECT limited0()"), "1")
+            time.sleep(0.01)
+        kept = len(list(folder.glob("*.so")))
+        bench.check("as many as fit", None if 1 < kept <= most else f"{kept} libraries, {most} fit")
+        before = set(folder.glob("*.so"))
+        with server.connect() as fresh:
+            bench.equal("the first is still there", fresh.value("SELECT limited0()"), "1")
+        bench.equal("no compiler ran for it", set(folder.glob("*.so")), before)
+        bench.equal("one that went comes back", session.value("SELECT limited1()"), "2")
+        # Removed under a process that has it, and under an expression that knows its place.
+        for path in folder.glob("*.so"):
+            path.unlink()
+        bench.equal("removed, and loaded", other.value("SELECT limited0()"), "1")
+        create(session, "i int", "int", "return arg1;", name="limited_rows")
+        session.query("BEGIN; DECLARE c CURSOR FOR SELECT limited_rows(i) FROM generate_series(1, 3) i; FETCH c")
+        for path in folder.glob("*.so"):
+            path.unlink()
+        for pid in runners(server):
+            with contextlib.suppress(ProcessLookupError):
+                cluster.signal_running([pid], signal.SIGKILL)
+        time.sleep(0.1)
+        bench.equal("removed between two rows", session.query("FETCH c"), [("2",)])
+        session.query("COMMIT")
+        (folder / "compile.999999").mkdir()
+        create(session, "", "int", "return 99;", name="limited0")
+        bench.equal("folders of compilers that are no more", list(folder.glob("compile.*")), [])
+        session.query("ALTER SYSTEM RESET pg_turbine.plcuda_cache_size")
+        session.query("SELECT pg_reload_conf()")
+
+
+def life(bench, server):
+    """Functions are replaced while they run, dumped and restored."""
+    with server.connect() as session, server.connect() as other:
+        create(session, "i int", "int", "usleep(2000);\nreturn 1;", "#include <unistd.h>", name="lives")
+        session.send("SELECT sum(lives(i)), count(*) FROM generate_series(1, 500) i")
+        time.sleep(0.3)
+        create(other, "i int", "int", "return 2;", name="lives")
+        bench.equal("replaced while it runs", session.finish().results[-1].rows, [("500", "500")])
+        bench.equal("afterwards", session.value("SELECT sum(lives(i)) FROM generate_series(1, 500) i"), "1000")
+        create(session, "a int, OUT b int, OUT c text", "record",
+               'plcuda_row r;\nr.c1 = arg1;\nr.c2 = plcuda_text("$$ \\\\ \'");\nreturn r;',
+               name="travels", options="STRICT COST 7")
+        expected = session.query("SELECT * FROM travels(3)")
+        where = ["-h", server.directory, "-p", str(server.port), "-U", "postgres"]
+        dump = subprocess.run([server.bindir / "pg_dump", *where, "postgres"], capture_output=True, text=True, check=True).stdout
+        session.query("CREATE DATABASE restored")
+        subprocess.run([server.bindir / "psql", *where, "-X", "-q", "-v", "ON_ERROR_STOP=1", "restored"], input=dump,
+                       capture_output=True, text=True, check=True)
+        with server.connect(database="restored") as restored:
+            bench.equal("restored", restored.query("SELECT * FROM travels(3)"), expected)
+            bench.equal("restored, another", restored.value("SELECT lives(1)"), "2")
+            bench.equal("its properties", restored.query("SELECT procost, proisstrict FROM pg_proc WHERE proname = 'travels'"),
+                        [("7", "t")])
+        session.query("DROP DATABASE restored")
+        # Two sessions at once, each with its own rows.
+        outcomes = {}
+
+        def call(number):
+            with server.connect() as mine:
+                outcomes[number] = mine.value(f"SELECT sum((travels(i * {number})).b) FROM generate_series(1, 1000) i")
+        threads = [threading.Thread(target=call, args=(number,)) for number in (1, 2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        bench.equal("two sessions at once", outcomes, {1: "500500", 2: "1001000"})
+
+
+def libraries(bench, server):
+    """#plcuda_library finds what is in the toolkit's tree, and says how to bring in what is not."""
+    with server.connect() as session:
+        home = Path(session.value("SHOW pg_turbine.cuda_home") or "/usr/local/cuda")
+        create(session, "", "text", "cublasHandle_t handle;\nreturn plcuda_text(cublasGetStatusString(cublasCreate(&handle)));",
+               head="#plcuda_library cublas\n#plcuda_include <cublas_v2.h>\n", name="starts_cublas")
+        state = session.value("SELECT starts_cublas()")
+        bench.check("cuBLAS answers", None if ("success" if has_gpu(session) else "not initialized") in state else state)
+        print(f"  libraries: {sorted(path.name for path in (home / 'lib64').glob('libcublas.so*'))} says {state}", flush=True)
+        if (home / "lib64" / "libcublas.so").exists():
+            links = [path.name for path in (home / "lib64").glob("lib*.so.*")
+                     if not (path.parent / (path.name.partition(".so.")[0] + ".so")).exists()]
+            bench.equal("each library has a link without a number", links, [])
+        refuses(bench, "one that is not in the tree", session, "CREATE FUNCTION lacks() RETURNS int LANGUAGE plcuda AS "
+                "'#plcuda_library cunothing\n#plcuda_begin\nreturn 1;\n#plcuda_end'", "42601", "cunothing",
+                "install_cuda_compiler.sh", "nvidia-cunothing")
+
+
 def rights(bench, server):
     with server.connect() as session:
         session.query("CREATE ROLE plain LOGIN; GRANT CREATE ON SCHEMA public TO plain")
@@ -446,10 +708,6 @@ def rights(bench, server):
                           capture_output=True, text=True, check=True).stdout
     dumped = re.search(r"CREATE FUNCTION public\.shared.*\n.*LANGUAGE plcuda", dump)
     bench.check("functions are dumped", None if dumped else "not in the dump")
-
-
-def has_gpu(session):
-    return bool(session.query("SELECT 1 FROM turbine.devices WHERE usable AND kind = 'cuda'"))
 
 
 def kernels(bench, server):
@@ -490,6 +748,11 @@ def samples(bench, server):
         for path in paths:
             outcome = session.run(path.read_text())
             bench.check(path.name, None if outcome.error is None else str(outcome.error.fields))
+        if not has_gpu(session):
+            session.query("CREATE TABLE ills (ill bool, x real); INSERT INTO ills VALUES (true, 1), (false, 0); "
+                          "SELECT turbine.pin('ills', device => 'host')")
+            refuses(bench, "a model without a GPU", session, "SELECT logistic_regression('ills', attnum_of('ills', 'ill'), "
+                    "attnums_of('ills', '{x}'))", "55000", "no CUDA device")
         bench.equal("a model is applied", session.value("SELECT round(logistic_probability('{0,1}', '{0}')::numeric, 2)"), "0.50")
 
 
@@ -515,7 +778,8 @@ def gpu(bench, server):
                       "decode(md5(i::text) || md5((i + 1)::text), 'hex') AS bits FROM generate_series(1, 20000) i; "
                       "ALTER TABLE points ADD ill boolean; UPDATE points SET ill = x + 2 * y + random() > 2")
         for device in ("gpu0", "host"):
-            session.query(f"SELECT turbine.pin('points', device => '{device}')")
+            # A new revision, which no earlier copy serves.
+            session.query(f"UPDATE points SET ill = ill WHERE id = 1; SELECT turbine.pin('points', device => '{device}')")
             bench.equal(f"neighbours, {device}", session.query(
                 "SELECT neighbour FROM nearest_neighbours('points', attnum_of('points', 'id'), attnums_of('points', '{x,y}'), "
                 "'{0.5,0.25}', 10)"), session.query("SELECT id FROM points ORDER BY (x - 0.5::real) ^ 2 + (y - 0.25::real) ^ 2 LIMIT 10"))
@@ -529,6 +793,7 @@ def gpu(bench, server):
                 "SELECT avg((ill = (logistic_probability(w, ARRAY[x, y]) > 0.5))::int) > 0.8 FROM points, logistic_regression('points', "
                 "attnum_of('points', 'ill'), attnums_of('points', '{x,y}')) w")
             bench.equal(f"a model, {device}", right, "t")
+        models(bench, session)
         bench.equal("medians", session.value("SELECT moving_median('{5,1,4,2,3}', 3)"), "{3,4,2,3,2.5}")
         refuses(bench, "a fault", session, "SELECT faults(8)", "38000", "a kernel has failed")
         bench.equal("after it", session.value("SELECT launches()"), "1")
@@ -546,6 +811,137 @@ def gpu(bench, server):
         session.query("SELECT count(launches()) FROM generate_series(1, 100)")
         took = time.monotonic() - started
         bench.check("a call takes a millisecond", None if took < 0.5 else f"100 calls take {took:.2f} s")
+    started = time.monotonic()
+    with server.connect() as session:
+        session.value("SELECT launches()")
+        first = time.monotonic() - started
+    print(f"  gpu: a session's first call takes {first:.2f} s, later ones {took * 10:.2f} ms each", flush=True)
+    bench.check("a first call takes a second", None if first < 2 else f"{first:.2f} s")
+
+
+def sums_of_model(rows, weights):
+    """Gradient and curvature of a logistic model, rows being (outcome, 1, features...)."""
+    width = len(weights)
+    gradient, curvature = [0.0] * width, [[0.0] * width for _ in range(width)]
+    for outcome, *x in rows:
+        likely = 1 / (1 + math.exp(-max(-80.0, min(80.0, sum(w * f for w, f in zip(weights, x, strict=True))))))
+        for a in range(width):
+            gradient[a] += (likely - outcome) * x[a]
+            left = likely * (1 - likely) * x[a]
+            for b in range(a, width):
+                curvature[a][b] += left * x[b]
+    for a in range(width):
+        for b in range(a):
+            curvature[a][b] = curvature[b][a]
+    return gradient, curvature
+
+
+def model_of(rows):
+    """What logistic_regression() should find: Newton's method once more."""
+    weights = [0.0] * (len(rows[0]) - 1)
+    for _ in range(25):
+        right, matrix = sums_of_model(rows, weights)
+        width = len(weights)
+        for i in range(width):
+            pivot = max(range(i, width), key=lambda j, i=i: abs(matrix[j][i]))
+            matrix[i], matrix[pivot], right[i], right[pivot] = matrix[pivot], matrix[i], right[pivot], right[i]
+            for j in range(width):
+                factor = 0 if j == i else matrix[j][i] / matrix[i][i]
+                matrix[j] = [x - factor * y for x, y in zip(matrix[j], matrix[i], strict=True)]
+                right[j] -= factor * right[i]
+        steps = [right[i] / matrix[i][i] for i in range(width)]
+        weights = [w - step for w, step in zip(weights, steps, strict=True)]
+        if max(abs(step) for step in steps) < 1e-9:
+            break
+    return weights
+
+
+def models(bench, session):
+    """The sample's model at every width of its kernels, and beyond: against the same method on the host."""
+    most = 18
+    names = [f"x{j}" for j in range(1, most + 1)]
+    session.query(f"CREATE TABLE cases (t boolean, {', '.join(f'{name} real' for name in names)}); SELECT setseed(0.25); "
+                  f"INSERT INTO cases SELECT random() < 0.5, {', '.join(['random()'] * most)} FROM generate_series(1, 1500); "
+                  "UPDATE cases SET t = x1 - 2 * x2 + x3 + random() > 0.5; SELECT turbine.pin('cases', device => 'gpu0')")
+    rows = [(float(row[0] == "t"), 1.0, *map(float, row[1:])) for row in session.query("SELECT * FROM cases")]
+    for width in (2, 3, 4, 5, 6, 7, 8, 9, 16, 17, most + 1):
+        found = session.value("SELECT logistic_regression('cases', attnum_of('cases', 't'), attnums_of('cases', "
+                              f"'{{{','.join(names[:width - 1])}}}'))")
+        expected = model_of([row[:width + 1] for row in rows])
+        off = max(abs(float(x) - y) for x, y in zip(found.strip("{}").split(","), expected, strict=True))
+        bench.check(f"{width} weights", None if off < 1e-3 else f"{found}, expected {expected}")
+    session.query("UPDATE cases SET x2 = 2 * x1 + 1")
+    refuses(bench, "features that follow from others", session, "SELECT logistic_regression('cases', attnum_of('cases', 't'), "
+            "attnums_of('cases', '{x1,x2,x3}'))", "38000", "determine no model")
+    # Separated: the ratios are the plane's.
+    session.query("UPDATE cases SET t = 1 + 2 * x1 - 3 * x3 + x4 > 0")
+    weights = session.value("SELECT logistic_regression('cases', attnum_of('cases', 't'), attnums_of('cases', '{x1,x3,x4}'))")
+    weights = [float(w) for w in weights.strip("{}").split(",")]
+    ratios = [w / weights[0] for w in weights]
+    off = max(abs(ratio / wanted - 1) for ratio, wanted in zip(ratios, (1, 2, -3, 1), strict=True))
+    bench.check("separated rows", None if off < 0.1 else f"{ratios}")
+    # One in which the kernel tries to change the kept copy.
+    create(session, "a reggstore", "int", """
+    kern_data_store *kds = (kern_data_store *)arg1->map;
+    change<<<1, 32>>>(kds);
+    return 1;""", """
+    KERNEL_FUNCTION(void) change(kern_data_store *kds)
+    {
+        *(float *)((char *)kds + __kds_unpack(kds->colmeta[1].va_offset)) = 1e9;
+    }""", name="changes")
+    outcome = session.run("SELECT changes('cases')")
+    print(f"  gpu: a kernel that writes to a table's column: {outcome.sqlstate or 'is let'}", flush=True)
+    again = session.value("SELECT logistic_regression('cases', attnum_of('cases', 't'), attnums_of('cases', '{x1,x3,x4}'))")
+    bench.equal("a kernel changes nothing that the next call reads", [float(w) for w in again.strip("{}").split(",")], weights)
+    session.query("DROP TABLE cases")
+
+
+def fat_binaries(library):
+    """{(kind, architecture)} of the device code in a library: kind 1 is PTX, 2 machine code."""
+    content, found, place = library.read_bytes(), set(), 0
+    while (place := content.find(struct.pack("<I", 0xBA55ED50), place)) >= 0:
+        _, _, header, size = struct.unpack_from("<IHHQ", content, place)
+        entry, end = place + header, place + header + size
+        while entry < end:
+            kind, _, head, length = struct.unpack_from("<HHIQ", content, entry)
+            found.add((kind, struct.unpack_from("<I", content, entry + 28)[0]))
+            entry += head + length
+        place += 4
+    return found
+
+
+def other_gpu(bench, server):
+    """Machine code for the GPUs that are there; made anew when there are others."""
+    stand_in = cluster.BUILD / "src" / "engine" / "stand_in" / "libcuda.so.1"
+    with server.connect() as session:
+        if has_gpu(session):
+            target = session.value("SELECT max(target) FROM turbine.devices WHERE kind = 'cuda'")
+            create(session, "", "int", "k<<<1, 32>>>();\nreturn 4711;", "KERNEL_FUNCTION(void) k() {}", name="targeted")
+            newest = max((server.data / "pg_turbine" / "plcuda").glob("*.so"), key=lambda path: path.stat().st_mtime)
+            bench.equal("machine code alone", fat_binaries(newest), {(2, int(target.removeprefix("sm_")))})
+            return
+    if not stand_in.exists():
+        print("  other_gpu: there is no stand-in driver", flush=True)
+        return
+    with tempfile.TemporaryDirectory(prefix="pgt-driver-") as folder:
+        Path(folder).chmod(0o755)
+        shutil.copy2(stand_in, folder)
+        with cluster.Cluster("plcuda-gpu", settings=server.settings) as other:
+            libraries = other.data / "pg_turbine" / "plcuda"
+            with other.connect() as session:
+                create(session, "", "int", "if (false) k<<<1, 32>>>();\nreturn 4711;", "KERNEL_FUNCTION(void) k() {}",
+                       name="targeted")
+            before = set(libraries.glob("*.so"))
+            bench.equal("without a GPU", [fat_binaries(path) for path in before], [{(2, 90)}])
+            other.stop()
+            os.environ.update({"LD_LIBRARY_PATH": folder, "TURBINE_STAND_IN_MAJOR": "8"})
+            try:
+                other.start()
+                with other.connect() as session:
+                    bench.equal("a call with another GPU", session.value("SELECT targeted()"), "4711")
+            finally:
+                del os.environ["LD_LIBRARY_PATH"], os.environ["TURBINE_STAND_IN_MAJOR"]
+            bench.equal("with a GPU", [fat_binaries(path) for path in set(libraries.glob("*.so")) - before], [{(2, 80)}])
 
 
 def no_compiler(bench, server):
@@ -559,19 +955,22 @@ def no_compiler(bench, server):
         bench.equal("with a compiler", session.value("SELECT later()"), "77")
 
 
-SCENES = (values, results, bodies, arrays, tables, crashes, cancels, sessions, cache, rights, kernels, samples, gpu, no_compiler)
+SCENES = (values, results, bodies, arrays, tables, copies, revisions, short_memory, crashes, cancels, sessions, cache, cache_limit,
+          life, libraries, rights, kernels, samples, gpu, other_gpu, no_compiler)
 
 
 def main():
     parser = argparse.ArgumentParser(description="functions of LANGUAGE plcuda")
     parser.add_argument("--only", default="", help="scenes, separated by commas")
-    only = parser.parse_args().only.split(",")
-    settings = {"pg_turbine.plcuda_processes": str(PROCESSES)}
-    if (CUDA / "bin" / "nvcc").exists():
-        settings["pg_turbine.cuda_home"] = str(CUDA)
-    elif shutil.which("nvcc") is None and not Path("/usr/local/cuda/bin/nvcc").exists():
-        print(f"there is no nvcc in {CUDA}: make cuda-compiler\n0 passed, 1 failed")
+    parser.add_argument("--cublas", action="store_true", help="with NVIDIA's cuBLAS from PyPI, not a stand-in")
+    options = parser.parse_args()
+    only = options.only.split(",")
+    try:
+        settings = {"pg_turbine.plcuda_processes": str(PROCESSES), **toolkit(options.cublas)}
+    except NoToolkit as why:
+        print(f"{why}\n0 passed, 1 failed")
         return 1
+    print(f"toolkit: {settings.get('pg_turbine.cuda_home', 'as found')}", flush=True)
     bench = Bench()
     with cluster.Cluster("plcuda", settings=settings) as server:
         with server.connect() as session:

@@ -160,6 +160,12 @@ SUITES = {
     "plcuda": Suite(
         PYTHON + ["test/plcuda.py"],
         "functions of LANGUAGE plcuda return what they should, and harm nothing whatever they do",
+        ("--cublas",),
+        alone=True),
+    "plcuda-faults": Suite(
+        PYTHON + ["test/plcuda_faults.py"],
+        "functions of LANGUAGE plcuda that misbehave cost their own call, whatever queries run beside them",
+        ("--rounds", "20"),
         alone=True),
     "exports": Suite(
         PYTHON + ["test/exports.py"],

@@ -40,7 +40,7 @@ SECTIONS = (
         "file_reader_memory")),
     ("Reading and loading", "", ("direct_threshold", "cache_autoload")),
     ("Results and exports", "", ("export_lifetime", "export_socket")),
-    ("CUDA functions", "", ("cuda_home", "plcuda_processes", "plcuda_memory")),
+    ("CUDA functions", "", ("cuda_home", "plcuda_processes", "plcuda_memory", "plcuda_cache_size")),
     ("Diagnosis and installation", "", ("trace_file", "service_path")),
     ("For tests of pg_turbine", "Leave these alone: they serve the project's own tests.\n", (
         "debug_force_offload", "debug_plain_explain", "debug_full_code", "debug_join_shape", "debug_fault",

@@ -7,7 +7,9 @@
  * then the arguments: a TbPlcudaArgument for each, and their bytes R TbPlcudaFrame ROW for
  * each row of the result, then DONE; or FAILED with a message A ROW holds a value for each
  * column: an int32 length, or -1 for NULL, and so many bytes. After FAILED with
- * TB_PLCUDA_IS_LOST, and when it has been idle, R ends.
+ * TB_PLCUDA_IS_LOST, and when it has been idle, R ends. R keeps copies of tables for calls
+ * to come, one a table: those of the TB_PLCUDA_MOST_KEPT tables that were used last, unless
+ * memory is short.
  */
 #ifndef TURBINE_PLCUDA_H
 #define TURBINE_PLCUDA_H
@@ -19,6 +21,7 @@
 #define TB_PLCUDA_SOCKET 3
 #define TB_PLCUDA_MOST_ARGUMENTS 100u
 #define TB_PLCUDA_MOST_ROW (UINT32_C(1) << 30)
+#define TB_PLCUDA_MOST_KEPT 8u
 
 /* The exit status of a runner that nobody has called for a while. */
 #define TB_PLCUDA_EXIT_IDLE 75
@@ -37,8 +40,10 @@ typedef struct TbPlcudaRequest
 	uint32_t nargs;
 	uint64_t bytes; /* of the arguments */
 	uint32_t path_length;
-	uint32_t zero;
+	uint32_t drop;	/* not 0: no call, no answer; the kept copy of this relation goes */
 } TbPlcudaRequest;
+
+#define TB_PLCUDA_DROP_ALL UINT32_MAX
 
 typedef struct TbPlcudaArgument
 {
@@ -55,6 +60,9 @@ typedef struct TbPlcudaStore
 	uint32_t ncolumns;
 	uint32_t relation;
 	uint32_t zero;
+	/* Of the copy: without a token R has kept it under this number, with one it is to be
+	 * kept so; 0: it is for this call alone. */
+	uint64_t serial;
 	/* TbPlcudaStoreColumn columns[ncolumns]; the token */
 } TbPlcudaStore;
 
@@ -87,7 +95,8 @@ typedef enum TbPlcudaFailure
 	TB_PLCUDA_NO_MEMORY,
 	TB_PLCUDA_IS_LOST,	  /* the device's state is in doubt: the runner ends */
 	TB_PLCUDA_NO_DEVICE,  /* the function needs a GPU; the runner goes on */
-	TB_PLCUDA_NO_LIBRARY  /* the compiled function cannot be loaded; it goes on */
+	TB_PLCUDA_NO_LIBRARY, /* the compiled function cannot be loaded; it goes on */
+	TB_PLCUDA_NO_COPY	  /* a copy was not kept: nothing was called; it goes on */
 } TbPlcudaFailure;
 
 /* What a library of a compiled function exports, and is given. */
@@ -99,6 +108,9 @@ typedef struct TbPlcudaCall
 	void				   *context;
 	void					(*row)(void *context, const void *bytes, size_t length);
 	void					(*fail)(void *context, uint32_t failure, const char *message);
+	/* Gives back the memory of copies that this call does not use. Whether there was any.
+	 */
+	int						(*release)(void *context);
 } TbPlcudaCall;
 
 /* Memory for arguments that devices can read, until the next such call; NULL: none. */
@@ -111,7 +123,7 @@ typedef void  (*TbPlcudaFunction)(const TbPlcudaCall *call);
 #ifdef __cplusplus
 static_assert(sizeof(TbPlcudaRequest) == 24, "TbPlcudaRequest layout");
 static_assert(sizeof(TbPlcudaArgument) == 24, "TbPlcudaArgument layout");
-static_assert(sizeof(TbPlcudaStore) == 16, "TbPlcudaStore layout");
+static_assert(sizeof(TbPlcudaStore) == 24, "TbPlcudaStore layout");
 static_assert(sizeof(TbPlcudaStoreColumn) == 16, "TbPlcudaStoreColumn layout");
 static_assert(sizeof(TbPlcudaFrame) == 8, "TbPlcudaFrame layout");
 #endif

@@ -25,7 +25,9 @@
 #include "pg/nodes/sort/gpu_sort.h"
 #include "pg/nodes/hooks/path_hooks.h"
 #include "pg/nodes/hooks/planner_hook.h"
+#include "pg/plcuda/runner.h"
 #include "pg/profile/trace_file.h"
+#include "pg/results/export_session.h"
 #include "pg/supervisor/supervisor.h"
 
 PG_MODULE_MAGIC;
@@ -59,4 +61,5 @@ _PG_init(void)
 	tb_sort_init();
 	tb_planner_hook_init();
 	tb_path_hooks_init();
+	tb_export_memory_is_short = tb_plcuda_release_copies;
 }

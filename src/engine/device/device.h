@@ -176,6 +176,9 @@ class Device {
   virtual std::unique_ptr<ExportedMemory> export_memory(uint64_t) { return nullptr; }
   virtual ExportPlace export_place() const { return {}; }
 
+  /* Whether the device has so many bytes free, whoever has taken the rest: other programs ask nobody. */
+  virtual bool has_memory(uint64_t) const { return true; }
+
   /* Columns or join tables of the host's were dropped: copies of them need not stay. */
   virtual void forget_dropped() {}
 

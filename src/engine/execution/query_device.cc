@@ -131,6 +131,9 @@ void QueryDevice::start_on(uint32_t index, const Start& start, QueryOutput& outp
     return engine_.admission.admit(claim, wait_ms, start.cancelled);
   }();
   ready_.queue_ms = static_cast<float>(queued.microseconds()) / 1000;
+  // The grant is of what this service has; a user's function or another program may have taken the device's memory.
+  if (!device.has_memory(needs.device_bytes))
+    throw DeviceError(TB_FALLBACK_DEVICE_MEMORY, "other programs have taken the device's memory");
 
   // The device's query.
   const Span span(start.profile, TB_SPAN_START);

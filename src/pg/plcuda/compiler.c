@@ -5,11 +5,11 @@
  * compiler. So nothing has to be invalidated: a changed function, extension, toolkit or GPU
  * has another name. Each compiler has a folder of its own for its files, and moves the
  * library into its place when it is done; two sessions that compile the same do no harm.
- * Called by language.c.
+ * What the cache keeps is library_cache.c's to decide. Called by language.c.
  */
 #include "postgres.h"
 
-#include <signal.h>
+#include <dirent.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +25,7 @@
 #include "utils/wait_event.h"
 
 #include "pg/plcuda/compiler.h"
+#include "pg/plcuda/library_cache.h"
 #include "pg/plcuda/limited_process.h"
 #include "pg/settings/plcuda_settings.h"
 #include "pg/shmem/device_list.h"
@@ -33,6 +34,7 @@
 #define MOST_OUTPUT 8192
 #define POLL_MS 100
 #define MOST_COMPILE_ARGUMENTS 80
+#define DEVICES_WAIT_MS 3000 /* for a service that is starting to tell its GPUs */
 
 static bool
 has_nvcc(const char *home)
@@ -125,12 +127,44 @@ tb_plcuda_environment(const char *folder)
 	return environment;
 }
 
-/* Adds -gencode for each kind of GPU that there is; without a GPU for the H200's. */
+/* The devices as the service told them last. A session that knows none waits for a service
+ * that is starting, once. */
+static int
+list_devices(TbDeviceInfo *devices)
+{
+	static TbDeviceInfo known[TB_MAX_DEVICES];
+	static int			nknown = 0;
+	static bool			has_waited = false;
+	int					count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+
+	for (int waited = 0;
+		 count == 0 && nknown == 0 && !has_waited && waited < DEVICES_WAIT_MS;
+		 waited += POLL_MS)
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, POLL_MS,
+						 PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	}
+	has_waited = true;
+	if (count > 0)
+	{
+		nknown = count;
+		memcpy(known, devices, sizeof(TbDeviceInfo) * count);
+	}
+	else
+		memcpy(devices, known, sizeof(TbDeviceInfo) * nknown);
+	return nknown;
+}
+
+/* Adds -gencode for each kind of GPU that there is; without a GPU for the H200's. It asks
+ * for machine code alone: another GPU has the function compiled anew. */
 static int
 add_targets(char **arguments, int n)
 {
 	TbDeviceInfo devices[TB_MAX_DEVICES];
-	int			 count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	int			 count = list_devices(devices);
 	int			 first = n;
 
 	for (int i = 1; i < count; i++)
@@ -151,6 +185,38 @@ add_targets(char **arguments, int n)
 	if (n == first)
 		arguments[n++] = "-gencode=arch=compute_90,code=sm_90";
 	return n;
+}
+
+/* How the linker is asked for a library: by its name if the toolkit has lib<name>.so or .a,
+ * or if it is none of the toolkit's; else by the file, whose name has a number behind.
+ * *is_there: whether the toolkit has it. */
+static char *
+library_option(const char *home, const char *name, bool *is_there)
+{
+	char		  *folder = psprintf("%s/lib64", home);
+	char		  *plain = psprintf("lib%s.so", name);
+	DIR			  *dir = AllocateDir(folder);
+	struct dirent *entry;
+	char		  *numbered = NULL;
+
+	*is_there = false;
+	while (dir != NULL && (entry = ReadDirExtended(dir, folder, LOG)) != NULL)
+	{
+		Size length = strlen(plain);
+
+		if (strcmp(entry->d_name, plain) == 0 ||
+			strcmp(entry->d_name, psprintf("lib%s.a", name)) == 0)
+			*is_there = true;
+		else if (strncmp(entry->d_name, plain, length) == 0 &&
+				 entry->d_name[length] == '.' && numbered == NULL)
+			numbered = pstrdup(entry->d_name);
+	}
+	if (dir != NULL)
+		FreeDir(dir);
+	if (*is_there || numbered == NULL)
+		return psprintf("-l%s", name);
+	*is_there = true;
+	return psprintf("-l:%s", numbered);
 }
 
 /* nvcc's command line but for the files, from `arguments[n]` on; returns the end. */
@@ -174,11 +240,13 @@ add_options(char **arguments, int n, const char *home, const TbPlcudaShape *shap
 	arguments[n++] = psprintf("-L%s/lib64", home);
 	foreach(lc, shape->body->libraries)
 	{
+		bool is_there;
+
 		if (n > MOST_COMPILE_ARGUMENTS - 8)
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 					 errmsg("function %s names too many libraries", shape->name)));
-		arguments[n++] = psprintf("-l%s", (char *) lfirst(lc));
+		arguments[n++] = library_option(home, lfirst(lc), &is_there);
 	}
 	return n;
 }
@@ -294,8 +362,31 @@ wait_for_compiler(TbLimitedProcess *process, StringInfo output, const TbPlcudaSh
 	}
 }
 
+/* What may be missing: a library of NVIDIA's that the toolkit has not. */
+static char *
+hint_of_error(const TbPlcudaShape *shape, const char *home)
+{
+	ListCell *lc;
+
+	foreach(lc, shape->body->libraries)
+	{
+		const char *name = lfirst(lc);
+		bool		is_there;
+
+		if (strncmp(name, "cu", 2) != 0 && strncmp(name, "np", 2) != 0 &&
+			strncmp(name, "nv", 2) != 0)
+			continue;
+		(void) library_option(home, name, &is_there);
+		if (!is_there)
+			return psprintf("Library \"%s\" is not in \"%s/lib64\". Run "
+							"\"%s/pg_turbine/install_cuda_compiler.sh %s nvidia-%s\".",
+							name, home, pkglib_path, home, name);
+	}
+	return "Numbers of lines are those of the function's body.";
+}
+
 static void pg_attribute_noreturn()
-raise_compiler_error(const TbPlcudaShape *shape, int status, char *output)
+raise_compiler_error(const TbPlcudaShape *shape, const char *home, int status, char *output)
 {
 	/* The compiler quotes the source, maybe cut in the middle of a character. */
 	output[pg_mbcliplen(output, strlen(output), MOST_OUTPUT - MAX_MULTIBYTE_CHAR_LEN)] =
@@ -315,7 +406,7 @@ raise_compiler_error(const TbPlcudaShape *shape, int status, char *output)
 			(errcode(ERRCODE_SYNTAX_ERROR),
 			 errmsg("function %s cannot be compiled", shape->name),
 			 output[0] != '\0' ? errdetail("%s", output) : 0,
-			 errhint("Numbers of lines are those of the function's body.")));
+			 errhint("%s", hint_of_error(shape, home))));
 }
 
 /* nvcc, with limits, in a folder of its own; the library is in its place afterwards. */
@@ -323,7 +414,8 @@ static void
 compile(const TbPlcudaShape *shape, const char *home, const char *source,
 		char *const *options, const char *library)
 {
-	char *folder = psprintf("%s/%s/compile.%d", DataDir, TB_PLCUDA_FOLDER, MyProcPid);
+	char *folder = psprintf("%s/%s/" TB_COMPILER_FOLDER "%d", DataDir, TB_PLCUDA_FOLDER,
+							MyProcPid);
 	char *from = psprintf("%s/function.cu", folder);
 	char *made = psprintf("%s/function.so", folder);
 	char *arguments[MOST_COMPILE_ARGUMENTS + 10];
@@ -357,11 +449,12 @@ compile(const TbPlcudaShape *shape, const char *home, const char *source,
 		tb_limited_process_start(&process, arguments, tb_plcuda_environment(folder), false);
 		status = wait_for_compiler(&process, &output, shape);
 		if (status != 0)
-			raise_compiler_error(shape, status, output.data);
+			raise_compiler_error(shape, home, status, output.data);
 		if (rename(made, library) != 0)
 			ereport(ERROR,
 					(errcode_for_file_access(),
 					 errmsg("could not rename file \"%s\" to \"%s\": %m", made, library)));
+		tb_plcuda_trim_cache(library);
 	}
 	PG_FINALLY();
 	{
@@ -388,7 +481,7 @@ tb_plcuda_library_of(const TbPlcudaShape *shape)
 	add_options(options, 0, home, shape);
 	library = psprintf("%s/%s/%s.so", DataDir, TB_PLCUDA_FOLDER,
 					   hash_of(source, options, home));
-	if (access(library, R_OK) != 0)
+	if (!tb_plcuda_use_library(library))
 		compile(shape, home, source, options, library);
 	return library;
 }

@@ -11,7 +11,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/relation.h"
 #include "commands/event_trigger.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
@@ -21,12 +20,11 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 
 #include "pg/plcuda/compiler.h"
 #include "pg/plcuda/function_shape.h"
+#include "pg/plcuda/kept_copies.h"
 #include "pg/plcuda/runner.h"
-#include "pg/results/table_export.h"
 
 extern PGDLLEXPORT Datum turbine_plcuda_call_handler(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum turbine_plcuda_validator(PG_FUNCTION_ARGS);
@@ -34,6 +32,10 @@ PG_FUNCTION_INFO_V1(turbine_plcuda_call_handler);
 PG_FUNCTION_INFO_V1(turbine_plcuda_validator);
 
 #define ARGUMENT_ALIGNMENT 16
+
+/* Of a call that meets the end of its process, or finds copies or its library gone: each is
+ * rare, and they may come together. */
+#define MOST_TRIES 6
 
 typedef struct PlcudaFunction
 {
@@ -76,6 +78,16 @@ turbine_plcuda_validator(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/* Compiled, if it is not there. */
+static void
+find_library(PlcudaFunction *function, MemoryContext context)
+{
+	MemoryContext old = MemoryContextSwitchTo(context);
+
+	function->library = tb_plcuda_library_of(function->shape);
+	MemoryContextSwitchTo(old);
+}
+
 static PlcudaFunction *
 get_function(FmgrInfo *flinfo)
 {
@@ -87,41 +99,10 @@ get_function(FmgrInfo *flinfo)
 	old = MemoryContextSwitchTo(flinfo->fn_mcxt);
 	function = palloc0(sizeof(*function));
 	function->shape = tb_plcuda_shape_of(flinfo->fn_oid);
-	function->library = tb_plcuda_library_of(function->shape);
 	MemoryContextSwitchTo(old);
+	find_library(function, flinfo->fn_mcxt);
 	flinfo->fn_extra = function;
 	return function;
-}
-
-/* The columns of a table by their numbers, and a token for its rows. */
-static void
-encode_store(StringInfo to, Oid relid)
-{
-	Relation	  rel = relation_open(relid, AccessShareLock);
-	TupleDesc	  desc = RelationGetDescr(rel);
-	bytea		 *token = tb_export_table_once(relid);
-	TbPlcudaStore store = {.token_length = VARSIZE(token) - VARHDRSZ,
-						   .ncolumns = desc->natts,
-						   .relation = relid};
-	uint32		  exported = 0;
-
-	appendBinaryStringInfo(to, (char *) &store, sizeof(store));
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute	att = TupleDescAttr(desc, i);
-		TbPlcudaStoreColumn column = {0};
-
-		if (!att->attisdropped)
-			column = (TbPlcudaStoreColumn) {.type = att->atttypid,
-											.modifier = att->atttypmod,
-											.length = att->attlen,
-											.byval = att->attbyval,
-											.align = att->attalign,
-											.exported = exported++};
-		appendBinaryStringInfo(to, (char *) &column, sizeof(column));
-	}
-	appendBinaryStringInfo(to, VARDATA(token), store.token_length);
-	relation_close(rel, NoLock);
 }
 
 static void
@@ -146,7 +127,7 @@ encode_arguments(StringInfo to, const TbPlcudaShape *shape, FunctionCallInfo fci
 		{
 			argument.offset = to->len;
 			if (type->kind == TB_PLCUDA_STORE)
-				encode_store(to, PG_GETARG_OID(i));
+				tb_plcuda_encode_store(to, PG_GETARG_OID(i));
 			else
 				tb_plcuda_encode(to, type, PG_GETARG_DATUM(i));
 			argument.length = to->len - argument.offset;
@@ -226,12 +207,59 @@ take_row(TbPlcudaRun *run, const char *bytes, uint32 length)
 	}
 }
 
+/* Arguments depend on the process, which may have to be replaced, and on what it keeps. */
+static TbPlcudaOutcome
+try_call(PlcudaCall *call, FunctionCallInfo fcinfo)
+{
+	PlcudaFunction *function = call->function;
+	StringInfoData	arguments;
+	TbPlcudaOutcome outcome;
+
+	tb_plcuda_begin(function->shape->name);
+	PG_TRY();
+	{
+		encode_arguments(&arguments, function->shape, fcinfo);
+	}
+	PG_CATCH();
+	{
+		tb_plcuda_abandon();
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	call->run = (TbPlcudaRun) {.name = function->shape->name,
+							   .library = function->library,
+							   .arguments = &arguments,
+							   .nargs = function->shape->nargs,
+							   .row = take_row,
+							   .context = call};
+	outcome = tb_plcuda_run(&call->run);
+	pfree(arguments.data);
+	return outcome;
+}
+
+static void
+call_function(PlcudaCall *call, FunctionCallInfo fcinfo)
+{
+	for (int i = 0; i < MOST_TRIES; i++)
+	{
+		TbPlcudaOutcome outcome = try_call(call, fcinfo);
+
+		if (outcome == TB_PLCUDA_RAN)
+			return;
+		if (outcome == TB_PLCUDA_COMPILE_AGAIN)
+			find_library(call->function, fcinfo->flinfo->fn_mcxt);
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
+			 errmsg("function %s could not be called", call->function->shape->name),
+			 errdetail("Its process or its library was replaced %d times.", MOST_TRIES)));
+}
+
 Datum
 turbine_plcuda_call_handler(PG_FUNCTION_ARGS)
 {
 	PlcudaFunction *function;
 	PlcudaCall		call = {.isnull = true};
-	StringInfoData	arguments;
 
 	if (CALLED_AS_TRIGGER(fcinfo) || CALLED_AS_EVENT_TRIGGER(fcinfo))
 		ereport(ERROR,
@@ -252,15 +280,7 @@ turbine_plcuda_call_handler(PG_FUNCTION_ARGS)
 		call.row = AllocSetContextCreate(CurrentMemoryContext, "pg_turbine plcuda row",
 										 ALLOCSET_DEFAULT_SIZES);
 	}
-	encode_arguments(&arguments, function->shape, fcinfo);
-	call.run = (TbPlcudaRun) {.name = function->shape->name,
-							  .library = function->library,
-							  .arguments = &arguments,
-							  .nargs = function->shape->nargs,
-							  .row = take_row,
-							  .context = &call};
-	tb_plcuda_run(&call.run);
-	pfree(arguments.data);
+	call_function(&call, fcinfo);
 	if (function->shape->returns_set || function->shape->returns_void)
 	{
 		fcinfo->isnull = function->shape->returns_set;

@@ -27,6 +27,7 @@
 #include "turbine/plcuda.h"
 
 #include "pg/plcuda/compiler.h"
+#include "pg/plcuda/kept_copies.h"
 #include "pg/plcuda/limited_process.h"
 #include "pg/plcuda/runner.h"
 #include "pg/settings/plcuda_settings.h"
@@ -49,6 +50,7 @@ typedef struct Runner
 	int				 nread;
 	int				 taken;
 	bool			 has_frames; /* of this call */
+	bool			 is_busy;	 /* a call has begun */
 	bool			 is_over; /* the call has failed, and the process goes on or is ended */
 } Runner;
 
@@ -63,6 +65,7 @@ end_runner(void)
 	runner.slot = TB_NO_PLCUDA_SLOT;
 	tb_limited_process_end(&runner.process);
 	runner.pid = 0;
+	tb_plcuda_copies_ended();
 }
 
 static void
@@ -300,17 +303,32 @@ raise_malformed_answer(const TbPlcudaRun *run)
 			 errdetail("The process's answer is malformed.")));
 }
 
+/* Nothing was called, for a reason that this session can mend. */
+static bool
+can_be_called_again(TbPlcudaRun *run, uint32 failure)
+{
+	if (failure == TB_PLCUDA_NO_COPY)
+	{
+		tb_plcuda_copies_missing();
+		run->outcome = TB_PLCUDA_AGAIN;
+		return true;
+	}
+	/* Another session has removed it to keep the cache small. */
+	if (failure == TB_PLCUDA_NO_LIBRARY && access(run->library, F_OK) != 0)
+	{
+		run->outcome = TB_PLCUDA_COMPILE_AGAIN;
+		return true;
+	}
+	return false;
+}
+
 /* What the function, or its process, says has happened. */
 static void pg_attribute_noreturn()
-raise_failure_of(const TbPlcudaRun *run, const char *answer, uint32 length)
+raise_failure_of(const TbPlcudaRun *run, uint32 failure, const char *answer, uint32 length)
 {
-	uint32 failure;
-	char  *message;
-	char  *printed;
+	char *message;
+	char *printed;
 
-	if (length < sizeof(failure))
-		raise_malformed_answer(run);
-	memcpy(&failure, answer, sizeof(failure));
 	message = pnstrdup(answer + sizeof(failure),
 					   Min(length - sizeof(failure), MOST_MESSAGE));
 	if (!pg_verify_mbstr(GetDatabaseEncoding(), message, strlen(message), true))
@@ -352,6 +370,8 @@ call_runner(TbPlcudaRun *run)
 	initStringInfo(&frames);
 	for (;;)
 	{
+		bool is_first = !runner.has_frames;
+
 		if (!receive_from_runner(run, (char *) &frame, sizeof(frame)))
 			return false;
 		runner.has_frames = true;
@@ -367,11 +387,21 @@ call_runner(TbPlcudaRun *run)
 			run->row(run, frames.data, frame.length);
 		else if (frame.kind == TB_PLCUDA_FAILED)
 		{
+			uint32 failure;
+
+			if (frame.length < sizeof(failure))
+				raise_malformed_answer(run);
+			memcpy(&failure, frames.data, sizeof(failure));
+			if (is_first && can_be_called_again(run, failure))
+				break;
 			runner.is_over = true;
-			raise_failure_of(run, frames.data, frame.length);
+			raise_failure_of(run, failure, frames.data, frame.length);
 		}
 		else if (frame.kind == TB_PLCUDA_DONE && frame.length == 0)
+		{
+			tb_plcuda_copies_found();
 			break;
+		}
 		else
 			raise_malformed_answer(run);
 	}
@@ -380,39 +410,104 @@ call_runner(TbPlcudaRun *run)
 }
 
 void
-tb_plcuda_run(TbPlcudaRun *run)
+tb_plcuda_begin(const char *name)
 {
-	runner.is_over = false;
+	/* A domain's check may call a function while a row of another one is read. */
+	if (runner.is_busy)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("function %s cannot be called now", name),
+				 errdetail("Another function of LANGUAGE plcuda is being called by this "
+						   "session.")));
 	PG_TRY();
 	{
-		for (;;)
-		{
-			bool known;
-			int	 status = 0;
+		get_runner();
+	}
+	PG_CATCH();
+	{
+		end_runner();
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	runner.is_busy = true;
+	runner.is_over = false;
+}
 
-			get_runner();
-			initStringInfo(&runner.printed);
-			runner.nread = runner.taken = 0;
-			runner.has_frames = false;
-			if (call_runner(run))
-				break;
-			/* Has it ended because it was idle, while the call was on its way? */
-			known = status_of_end(&status);
-			if (runner.is_fresh || runner.has_frames || !known || !WIFEXITED(status) ||
-				WEXITSTATUS(status) != TB_PLCUDA_EXIT_IDLE)
+void
+tb_plcuda_abandon(void)
+{
+	runner.is_busy = false;
+	tb_plcuda_slot_rest(runner.slot);
+}
+
+/* A process that has ended meanwhile has dropped all. */
+void
+tb_plcuda_drop_copy(Oid relation)
+{
+	TbPlcudaRequest request = {.magic = TB_PLCUDA_MAGIC, .drop = relation};
+	TbPlcudaRun		nothing = {.name = ""};
+
+	(void) send_bytes_to_runner(&nothing, &request, sizeof(request));
+}
+
+bool
+tb_plcuda_release_copies(void)
+{
+	bool any = tb_plcuda_slots_end_idle() > 0;
+
+	if (runner.is_busy && runner.process.pid > 0)
+	{
+		tb_plcuda_drop_copy(TB_PLCUDA_DROP_ALL);
+		tb_plcuda_copies_ended();
+		any = true;
+	}
+	return any;
+}
+
+/* Has the process ended because it was idle, while the call was on its way? */
+static bool
+was_idle_too_long(bool known, int status)
+{
+	return !runner.is_fresh && !runner.has_frames && known && WIFEXITED(status) &&
+		WEXITSTATUS(status) == TB_PLCUDA_EXIT_IDLE;
+}
+
+TbPlcudaOutcome
+tb_plcuda_run(TbPlcudaRun *run)
+{
+	Assert(runner.is_busy);
+	run->outcome = TB_PLCUDA_RAN;
+	PG_TRY();
+	{
+		initStringInfo(&runner.printed);
+		runner.nread = runner.taken = 0;
+		runner.has_frames = false;
+		if (call_runner(run))
+		{
+			(void) tb_limited_process_read(&runner.process, &runner.printed, MOST_PRINTED);
+			if (runner.printed.len > 0)
+				elog(DEBUG1, "function %s has printed: %s", run->name, runner.printed.data);
+			tb_plcuda_slot_rest(runner.slot);
+		}
+		else
+		{
+			int	 status = 0;
+			bool known = status_of_end(&status);
+
+			if (!was_idle_too_long(known, status))
 				raise_end(run, known, status);
 			end_runner();
+			run->outcome = TB_PLCUDA_AGAIN;
 		}
-		(void) tb_limited_process_read(&runner.process, &runner.printed, MOST_PRINTED);
-		if (runner.printed.len > 0)
-			elog(DEBUG1, "function %s has printed: %s", run->name, runner.printed.data);
-		tb_plcuda_slot_rest(runner.slot);
 	}
 	PG_CATCH();
 	{
 		if (!runner.is_over)
 			end_runner();
+		runner.is_busy = false;
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	runner.is_busy = false;
+	return run->outcome;
 }

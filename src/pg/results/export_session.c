@@ -24,7 +24,11 @@
 
 #define LIST_TIMEOUT_MS 5000
 #define SERVICE_PATIENCE_MS 3000
+#define MEMORY_RETRIES 10
+#define MEMORY_RETRY_MS 100
 #define SERVICE_RETRY_MS 50
+
+bool (*tb_export_memory_is_short)(void) = NULL;
 
 static TbConnection *kept_conn = NULL;
 static uint64		 kept_serial = 0;
@@ -37,6 +41,7 @@ raise_failure(const TbFailure *why)
 	{
 		case TB_FALLBACK_HOST_MEMORY:
 		case TB_FALLBACK_DEVICE_MEMORY:
+		case TB_FALLBACK_ADMISSION:
 			ereport(ERROR,
 					(errcode(ERRCODE_OUT_OF_MEMORY),
 					 errmsg("there is no memory for the result"),
@@ -182,6 +187,13 @@ converse(const Request *request, TbIncoming *answer, TbFailure *why)
 	return false;
 }
 
+static bool
+is_memory(const TbFailure *why)
+{
+	return why->reason == TB_FALLBACK_HOST_MEMORY ||
+		why->reason == TB_FALLBACK_DEVICE_MEMORY || why->reason == TB_FALLBACK_ADMISSION;
+}
+
 /* The answer, valid until the next request. Raises what it refuses. A service that died
  * meanwhile has lost all copies, so that the next one is asked as if it were the first. */
 static TbIncoming
@@ -189,13 +201,25 @@ ask(const Request *request)
 {
 	TbFailure  why = {.reason = TB_FALLBACK_NO_SERVICE};
 	TbIncoming answer;
+	int		   nretries = 0;
 
-	if (!converse(request, &answer, &why) && !converse(request, &answer, &why))
-		raise_failure(&why);
-	if (answer.type == TB_MSG_REFUSED)
+	for (;;)
 	{
+		if (!converse(request, &answer, &why) && !converse(request, &answer, &why))
+			raise_failure(&why);
+		if (answer.type != TB_MSG_REFUSED)
+			break;
 		tb_failure_from_wire(&why, answer.payload, answer.length);
-		raise_failure(&why);
+		/* Files have gone with the request, so only what has none is asked again. */
+		if (!is_memory(&why) || request->nfiles > 0 || nretries == MEMORY_RETRIES ||
+			(nretries == 0 &&
+			 (tb_export_memory_is_short == NULL || !tb_export_memory_is_short())))
+			raise_failure(&why);
+		nretries++;
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 MEMORY_RETRY_MS, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
 	}
 	if (answer.type == TB_MSG_EXPORT_UNKNOWN)
 		raise_unknown();

@@ -18,6 +18,10 @@
 
 #include "turbine/wire.h"
 
+/* Asked where turbined has no memory for a copy: gives back what other copies take that are
+ * kept for speed alone. True: some may be free within a second. NULL: nobody keeps any. */
+extern bool (*tb_export_memory_is_short)(void);
+
 /* Memory for a copy in the making, in all. */
 extern void tb_export_reserve(uint64 bytes);
 

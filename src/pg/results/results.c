@@ -17,6 +17,7 @@
 #include "miscadmin.h"
 #include "storage/fd.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -436,6 +437,17 @@ bytea *
 tb_export_table_once(Oid relid)
 {
 	return export_relation(relid, NULL, TB_EXPORT_ONCE);
+}
+
+bool
+tb_export_table_is_allowed(Relation rel)
+{
+	Oid relid = RelationGetRelid(rel);
+
+	check_relation(rel);
+	return pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK ||
+		pg_attribute_aclcheck_all(relid, GetUserId(), ACL_SELECT, ACLMASK_ALL) ==
+		ACLCHECK_OK;
 }
 
 Datum

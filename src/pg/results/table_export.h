@@ -7,7 +7,13 @@
 
 #include "postgres.h"
 
+#include "utils/relcache.h"
+
 /* A token for all columns that is good once, by whomever. Raises errors. */
 extern bytea *tb_export_table_once(Oid relid);
+
+/* Whether the current role may select all columns, so that an earlier export may serve it,
+ * too. Raises what turbine.export refuses otherwise. */
+extern bool tb_export_table_is_allowed(Relation rel);
 
 #endif

@@ -12,6 +12,7 @@
 char *tb_cuda_home = NULL;
 int	  tb_plcuda_processes = 0;
 int	  tb_plcuda_memory_mb = 0;
+int	  tb_plcuda_cache_mb = 0;
 
 StaticAssertDecl(TB_PLCUDA_MOST_PROCESSES == 64, "the setting's limit");
 
@@ -39,5 +40,12 @@ tb_plcuda_settings_init(void)
 							"it if functions take large arrays or tables on a machine "
 							"without a GPU.",
 							&tb_plcuda_memory_mb, 4096, 256, 1024 * 1024, PGC_SUSET,
+							GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomIntVariable("pg_turbine.plcuda_cache_size",
+							"Sets how much of the data directory compiled functions of "
+							"LANGUAGE plcuda may take.",
+							"Beyond it, those that were not used for longest are removed, "
+							"and compiled again when they are called.",
+							&tb_plcuda_cache_mb, 1024, 1, 1024 * 1024, PGC_SIGHUP,
 							GUC_UNIT_MB, NULL, NULL, NULL);
 }

@@ -12,6 +12,8 @@ extern char *tb_cuda_home;		  /* "": to be searched for */
 extern int	 tb_plcuda_processes; /* at most TB_PLCUDA_MOST_PROCESSES */
 extern int	 tb_plcuda_memory_mb; /* of each of them, and of a compiler */
 
+extern int tb_plcuda_cache_mb;	  /* all compiled functions */
+
 extern void tb_plcuda_settings_init(void);
 
 #endif

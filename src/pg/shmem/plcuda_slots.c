@@ -63,6 +63,26 @@ tb_plcuda_slot_take(void)
 	return taken;
 }
 
+int
+tb_plcuda_slots_end_idle(void)
+{
+	TbSharedState *shared = locked_slots();
+	int			   count = 0;
+
+	for (int i = 0; i < TB_PLCUDA_MOST_PROCESSES; i++)
+	{
+		TbPlcudaSlot *slot = &shared->plcuda[i];
+
+		if (slot->backend == 0 || slot->busy || slot->runner <= 0)
+			continue;
+		(void) kill(-slot->runner, SIGKILL);
+		*slot = (TbPlcudaSlot) {0};
+		count++;
+	}
+	LWLockRelease(shared->lock);
+	return count;
+}
+
 void
 tb_plcuda_slot_set_runner(int slot, pid_t runner)
 {

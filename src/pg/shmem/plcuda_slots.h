@@ -31,6 +31,10 @@ extern void tb_plcuda_slot_set_runner(int slot, pid_t runner);
 extern bool tb_plcuda_slot_resume(int slot, pid_t runner);
 extern void tb_plcuda_slot_rest(int slot);
 
+/* Kills all idle processes; how many there were. Their owners find out at their next call.
+ */
+extern int tb_plcuda_slots_end_idle(void);
+
 /* If it is this backend's still. */
 extern void tb_plcuda_slot_free(int slot, pid_t runner);
 

@@ -50,6 +50,16 @@ static inline void forget(std::vector<void*>& from, void* place) {
     }
 }
 
+/* Copies of tables that earlier calls have left give way. */
+template <typename Allocate>
+static inline cudaError_t with_memory(Allocate allocate) {
+  const cudaError_t rc = allocate();
+
+  if (rc != cudaErrorMemoryAllocation || !call->release(call->context)) return rc;
+  (void)cudaGetLastError();
+  return allocate();
+}
+
 static inline void free_all() {
   for (void* place : on_device) (void)cudaFree(place);
   for (void* place : on_host) (void)cudaFreeHost(place);
@@ -154,14 +164,14 @@ static inline void report(const plcuda_exit& failure) {
 /* Of what the function allocates, until the call ends. */
 template <typename T>
 static inline cudaError_t plcuda_cudaMalloc(T** place, size_t bytes) {
-  const cudaError_t rc = cudaMalloc((void**)place, bytes);
+  const cudaError_t rc = plcuda::with_memory([&] { return cudaMalloc((void**)place, bytes); });
 
   return plcuda::note(plcuda::on_device, rc, rc == cudaSuccess ? (void*)*place : nullptr);
 }
 
 template <typename T>
 static inline cudaError_t plcuda_cudaMallocManaged(T** place, size_t bytes, unsigned flags = cudaMemAttachGlobal) {
-  const cudaError_t rc = cudaMallocManaged((void**)place, bytes, flags);
+  const cudaError_t rc = plcuda::with_memory([&] { return cudaMallocManaged((void**)place, bytes, flags); });
 
   return plcuda::note(plcuda::on_device, rc, rc == cudaSuccess ? (void*)*place : nullptr);
 }

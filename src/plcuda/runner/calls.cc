@@ -1,7 +1,7 @@
 /*
  * calls.cc - see calls.h; include/turbine/plcuda.h has what is said.
  *
- * Owns loaded libraries, which stay for the process's life, and the tables of a call. The backend is trusted; the
+ * Owns loaded libraries, which stay for the process's life, and copies of tables. The backend is trusted; the
  * library is not: it may write to any memory here, so the backend checks all that it gets.
  */
 #include "plcuda/runner/calls.h"
@@ -15,11 +15,11 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
-#include "plcuda/runner/table_copy.h"
+#include "plcuda/runner/kept_tables.h"
 #include "turbine/plcuda.h"
 
 namespace turbine {
@@ -115,24 +115,36 @@ void discard(uint64_t bytes) {
   }
 }
 
+KeptTables& tables() {
+  static KeptTables kept;
+  return kept;
+}
+
+/* Any thread of a function may be short of memory. */
+int release_tables(void*) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  return tables().release();
+}
+
+/* Opens the tables among the arguments and calls. Failures before the call are written here. */
 void run(const TbPlcudaRequest& request, const Library& library, char* arguments, Outcome& outcome) {
   const auto* args = reinterpret_cast<const TbPlcudaArgument*>(arguments);
-  std::vector<std::unique_ptr<TableCopy>> tables;
   std::vector<void*> stores(request.nargs, nullptr);
   try {
-    for (uint32_t i = 0; i < request.nargs; i++) {
-      if (args[i].kind != TB_PLCUDA_STORE || args[i].isnull != 0) continue;
-      tables.push_back(open_table(arguments + args[i].offset, args[i].length));
-      stores[i] = tables.back()->mapping();
-    }
+    for (uint32_t i = 0; i < request.nargs; i++)
+      if (args[i].kind == TB_PLCUDA_STORE && args[i].isnull == 0)
+        stores[i] = tables().open(arguments + args[i].offset, args[i].length).mapping();
+  } catch (const NoCopyError& error) {
+    return write_failure(&outcome, TB_PLCUDA_NO_COPY, error.what());
+  } catch (const TableMemoryError& error) {
+    return write_failure(&outcome, TB_PLCUDA_NO_MEMORY, error.what());
   } catch (const TableError& error) {
-    write_failure(&outcome, TB_PLCUDA_RAISED, error.what());
-    return;
+    return write_failure(&outcome, TB_PLCUDA_RAISED, error.what());
   } catch (const std::bad_alloc&) {
-    write_failure(&outcome, TB_PLCUDA_NO_MEMORY, "there is no memory for a table's columns");
-    return;
+    return write_failure(&outcome, TB_PLCUDA_NO_MEMORY, "there is no memory for a table's columns");
   }
-  const TbPlcudaCall call{args, request.nargs, stores.data(), &outcome, write_row, write_failure};
+  const TbPlcudaCall call{args, request.nargs, stores.data(), &outcome, write_row, write_failure, release_tables};
   library.function(&call);
 }
 
@@ -147,6 +159,10 @@ int serve_calls() {
     TbPlcudaRequest request;
     receive(&request, sizeof request);
     if (request.magic != TB_PLCUDA_MAGIC) return 1;
+    if (request.drop != 0) {
+      tables().drop(request.drop);
+      continue;
+    }
     std::string path(request.path_length, '\0');
     receive(path.data(), path.size());
     const Library& library = library_of(path);
@@ -157,6 +173,7 @@ int serve_calls() {
     if (arguments != nullptr) {
       receive(arguments, request.bytes);
       run(request, library, arguments, outcome);
+      tables().end_call();
     } else {
       discard(request.bytes);
       if (library.function == nullptr)

@@ -8,9 +8,10 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdio>
 
-#include "plcuda/runner/export_import.h"
+#include "plcuda/runner/table_copy.h"
 
 namespace turbine {
 namespace {
@@ -67,7 +68,7 @@ const Driver& driver() {
 }
 
 void check(Result result, const char* what) {
-  if (result == cuda::kOutOfMemory) throw TableError("the GPU has no memory for the table's columns");
+  if (result == cuda::kOutOfMemory) throw TableMemoryError("the GPU has no memory for the table's columns");
   if (result != cuda::kSuccess)
     throw TableError(std::string("the GPU cannot ") + what + " (CUresult " + std::to_string(result) + ")");
 }
@@ -103,13 +104,18 @@ DeviceRange::~DeviceRange() {
   if (base_ != 0) driver().unreserve(base_, bytes_);
 }
 
-void DeviceRange::map(MemoryHandle handle, uint64_t place, uint64_t bytes) {
+cuda::Result DeviceRange::allow(const Piece& piece, int flags) {
+  const cuda::MemoryAccess access{{cuda::kLocationDevice, ordinal_}, flags};
+  return driver().set_access(base_ + piece.place, piece.bytes, &access, 1);
+}
+
+void DeviceRange::map(MemoryHandle handle, uint64_t place, uint64_t bytes, bool read_only) {
   const Result result = driver().map(base_ + place, bytes, 0, handle, 0);
   driver().release(handle);
   check(result, "map memory");
-  pieces_.push_back({place, bytes});
-  const cuda::MemoryAccess access{{cuda::kLocationDevice, ordinal_}, cuda::kAccessReadWrite};
-  check(driver().set_access(base_ + place, bytes, &access, 1), "open memory");
+  Piece& piece = pieces_.emplace_back(Piece{place, bytes, read_only});
+  piece.is_read_only = read_only && allow(piece, cuda::kAccessRead) == cuda::kSuccess;
+  if (!piece.is_read_only) check(allow(piece, cuda::kAccessReadWrite), "open memory");
 }
 
 void DeviceRange::create(uint64_t place, uint64_t bytes) {
@@ -118,14 +124,20 @@ void DeviceRange::create(uint64_t place, uint64_t bytes) {
   properties.type = cuda::kMemoryPinned;
   properties.location = {cuda::kLocationDevice, ordinal_};
   check(driver().create(&handle, bytes, &properties, 0), "give memory");
-  map(handle, place, bytes);
+  map(handle, place, bytes, false);
 }
 
 void DeviceRange::import(int file, uint64_t place, uint64_t bytes) {
   MemoryHandle handle;
   check(driver().import(&handle, reinterpret_cast<void*>(static_cast<intptr_t>(file)), cuda::kHandlePosixDescriptor),
         "open a column");
-  map(handle, place, bytes);
+  map(handle, place, bytes, true);
+}
+
+bool DeviceRange::protect() {
+  for (Piece& piece : pieces_)
+    piece.is_read_only = piece.is_read_only || allow(piece, cuda::kAccessRead) == cuda::kSuccess;
+  return std::all_of(pieces_.begin(), pieces_.end(), [](const Piece& piece) { return piece.is_read_only; });
 }
 
 bool DeviceRange::try_write(uint64_t place, const void* from, uint64_t bytes) {

@@ -11,7 +11,8 @@
 
 namespace turbine {
 
-/* All functions throw TableError. The GPU's primary context is current afterwards, as CUDA's runtime uses it. */
+/* All functions throw TableError, and TableMemoryError if there is no memory. The GPU's primary context is current
+ * afterwards, as CUDA's runtime uses it. */
 class DeviceRange {
  public:
   /* Whether there is a GPU. */
@@ -26,15 +27,19 @@ class DeviceRange {
   void import(int file, uint64_t place, uint64_t bytes);
   void write(uint64_t place, const void* from, uint64_t bytes);
   bool try_write(uint64_t place, const void* from, uint64_t bytes);
+  /* Kernels may only read it from now on. False: the driver cannot forbid writing. */
+  bool protect();
   int ordinal() const { return ordinal_; }
   void* base() const { return reinterpret_cast<void*>(base_); }
 
  private:
-  void map(cuda::MemoryHandle handle, uint64_t place, uint64_t bytes);
-
   struct Piece {
     uint64_t place, bytes;
+    bool is_read_only;
   };
+
+  void map(cuda::MemoryHandle handle, uint64_t place, uint64_t bytes, bool read_only);
+  cuda::Result allow(const Piece& piece, int access);
 
   const uint64_t bytes_;
   int ordinal_ = 0;

@@ -197,8 +197,18 @@ void receive_files(ImportedExport& to, uint32_t count) {
 }  // namespace
 
 ImportedExport::~ImportedExport() {
+  close_files();
+  close_connection();
+}
+
+void ImportedExport::close_files() {
   for (const int file : files) close(file);
+  files.clear();
+}
+
+void ImportedExport::close_connection() {
   if (connection >= 0) close(connection);
+  connection = -1;
 }
 
 void import_export(const char* token, size_t length, ImportedExport& to) {

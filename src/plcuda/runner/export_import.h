@@ -32,6 +32,9 @@ struct ImportedExport {
   ImportedExport() = default;
   ~ImportedExport();
   ImportedExport(const ImportedExport&) = delete;
+  void close_files();
+  void close_connection();
+
   int connection = -1;
   std::vector<int> files;
   uint64_t rows = 0;

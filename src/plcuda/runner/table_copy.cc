@@ -9,6 +9,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -125,9 +127,11 @@ class HostTable final : public TableCopy {
       if (mprotect(base_, rounded(header.size(), kPage), PROT_READ | PROT_WRITE) != 0)
         throw TableError("there is no memory for the table's header");
       memcpy(base_, header.data(), header.size());
+      mprotect(base_, rounded(header.size(), kPage), PROT_READ);
       for (size_t i = 0; i < from.columns.size(); i++)
         each_region(from.columns[i], layout.columns[i], [&](const ImportedRegion& region, uint64_t place) {
           map_region(from.files[from.columns[i].file], region, base_ + place);
+          regions_.push_back({base_ + place, region.bytes});
         });
     } catch (...) {
       munmap(base_, bytes_);
@@ -137,9 +141,19 @@ class HostTable final : public TableCopy {
   }
   ~HostTable() override { munmap(base_, bytes_); }
   void* mapping() override { return &mapping_; }
+  bool is_read_only() const override { return true; }
+  void rest() override {
+    for (const Region& region : regions_) madvise(region.place, region.bytes, MADV_DONTNEED);
+  }
 
  private:
+  struct Region {
+    char* place;
+    uint64_t bytes;
+  };
+
   const uint64_t bytes_;
+  std::vector<Region> regions_;
   char* base_ = nullptr;
   GstoreIpcMapping mapping_{};
 };
@@ -167,24 +181,23 @@ class DeviceTable final : public TableCopy {
         if (!written) throw TableError("a column cannot be copied to the GPU");
       });
     }
+    read_only_ = range_.protect();
     mapping_ = {{range_.ordinal(), relation, layout.bytes}, range_.base()};
   }
   void* mapping() override { return &mapping_; }
+  bool is_read_only() const override { return read_only_; }
 
  private:
   DeviceRange range_;
+  bool read_only_ = false;
   GstoreIpcMapping mapping_{};
 };
 
 /* Keeps the export while its columns are mapped. */
 class OpenTable final : public TableCopy {
  public:
-  OpenTable(const char* bytes, size_t length) {
-    TbPlcudaStore store;
-    if (length < sizeof store) throw TableError("a malformed argument");
-    memcpy(&store, bytes, sizeof store);
-    if (length != sizeof store + sizeof(TbPlcudaStoreColumn) * store.ncolumns + store.token_length)
-      throw TableError("a malformed argument");
+  OpenTable(const char* bytes, size_t length, const std::function<bool()>& release) {
+    const TbPlcudaStore store = read_store(bytes, length);
     std::vector<TbPlcudaStoreColumn> columns(store.ncolumns);
     memcpy(columns.data(), bytes + sizeof store, sizeof(TbPlcudaStoreColumn) * store.ncolumns);
     import_export(bytes + length - store.token_length, store.token_length, export_);
@@ -193,23 +206,47 @@ class OpenTable final : public TableCopy {
                                   sizeof(kern_data_store) + sizeof(kern_colmeta) * store.ncolumns + KDS_LEAST_LENGTH);
     const std::string header = make_header(store, columns.data(), export_, layout);
     if (DeviceRange::is_possible())
-      table_ = std::make_unique<DeviceTable>(export_, layout, header, store.relation);
+      map_on_device(layout, header, store.relation, release);
     else if (export_.on_device)
       throw TableError("the table is in memory of a GPU that is not visible here");
     else
       table_ = std::make_unique<HostTable>(export_, layout, header, store.relation);
+    // Mappings keep the memory; what was copied is not needed any more.
+    export_.close_files();
+    if (DeviceRange::is_possible() && !export_.on_device) export_.close_connection();
   }
   void* mapping() override { return table_->mapping(); }
+  bool is_read_only() const override { return table_->is_read_only(); }
+  void rest() override { table_->rest(); }
 
  private:
+  void map_on_device(const Layout& layout, const std::string& header, uint32_t relation,
+                     const std::function<bool()>& release) {
+    try {
+      table_ = std::make_unique<DeviceTable>(export_, layout, header, relation);
+    } catch (const TableMemoryError&) {
+      if (!release()) throw;
+      table_ = std::make_unique<DeviceTable>(export_, layout, header, relation);
+    }
+  }
+
   ImportedExport export_;
   std::unique_ptr<TableCopy> table_;
 };
 
 }  // namespace
 
-std::unique_ptr<TableCopy> open_table(const char* store, size_t length) {
-  return std::make_unique<OpenTable>(store, length);
+TbPlcudaStore read_store(const char* bytes, size_t length) {
+  TbPlcudaStore store;
+  if (length < sizeof store) throw TableError("a malformed argument");
+  memcpy(&store, bytes, sizeof store);
+  if (length != sizeof store + sizeof(TbPlcudaStoreColumn) * store.ncolumns + store.token_length)
+    throw TableError("a malformed argument");
+  return store;
+}
+
+std::unique_ptr<TableCopy> open_table(const char* store, size_t length, const std::function<bool()>& release) {
+  return std::make_unique<OpenTable>(store, length, release);
 }
 
 }  // namespace turbine

@@ -122,6 +122,11 @@ ExportPlace CudaDevice::export_place() const {
   return {gpu.uuid, gpu.ordinal, gpu.name};
 }
 
+bool CudaDevice::has_memory(uint64_t bytes) const {
+  context_->enter(context_->driver());
+  return context_->device_memory().can_give(bytes);
+}
+
 /* Whoever drops something wants the memory: the driver, and so other programs, get it. */
 void CudaDevice::forget_dropped() {
   cache_->forget_dropped();

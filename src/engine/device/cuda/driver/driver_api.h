@@ -102,6 +102,7 @@ static_assert(sizeof(MemoryProperties) == 32 && sizeof(MemoryAccess) == 12, "lay
 inline constexpr int kLocationDevice = 1;
 inline constexpr int kMemoryPinned = 1;
 inline constexpr int kHandlePosixDescriptor = 1;
+inline constexpr int kAccessRead = 1;
 inline constexpr int kAccessReadWrite = 3;
 inline constexpr int kGranularityMinimum = 0;
 

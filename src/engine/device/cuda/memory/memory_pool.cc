@@ -16,6 +16,8 @@ namespace {
 
 constexpr uint64_t kSmallestBlock = 512;
 constexpr uint64_t kStepsFrom = 4096;
+/* What the driver has free: asking takes as long as a small query may. */
+constexpr std::chrono::milliseconds kFreeIsKnown{20};
 
 [[noreturn]] void throw_no_memory(const char* what, uint64_t bytes) {
   throw DeviceError(TB_FALLBACK_DEVICE_MEMORY, std::string(what) + " (" + std::to_string(bytes) + " bytes)");
@@ -69,6 +71,20 @@ uint64_t MemoryPool::rounded(uint64_t bytes) {
 uint64_t MemoryPool::used() const {
   std::lock_guard lock(mutex_);
   return lent_;
+}
+
+bool MemoryPool::can_give(uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  if (cached_ >= bytes) return true;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - asked_driver_ > kFreeIsKnown) {
+    size_t free = 0, total = 0;
+    // A driver that cannot tell: the query finds out.
+    if (driver_.mem_get_info(&free, &total).result != kSuccess) return true;
+    driver_free_ = free;
+    asked_driver_ = now;
+  }
+  return driver_free_ + cached_ >= bytes;
 }
 
 Block MemoryPool::allocate(const Driver& driver, uint64_t bytes, MemoryAccount* account) {

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -81,6 +82,10 @@ class MemoryPool {
   /* Size that a request is rounded up to; at most a quarter is wasted. */
   static uint64_t rounded(uint64_t bytes);
 
+  /* Whether so many bytes are there now, for all that other programs have taken of the device: its budget knows nothing
+   * of them. What the driver says is kept for a moment. Its context is current. */
+  bool can_give(uint64_t bytes);
+
   /* Gives the driver what nobody uses. */
   void release_unused() noexcept;
 
@@ -108,6 +113,8 @@ class MemoryPool {
   uint64_t asked_ = 0;
   uint64_t lent_ = 0;
   uint64_t cached_ = 0;
+  uint64_t driver_free_ = 0;  // as it said at asked_driver_
+  std::chrono::steady_clock::time_point asked_driver_{};
 };
 
 }  // namespace turbine::cuda

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "engine/device/cuda/cuda_context.h"
@@ -33,6 +35,30 @@ TEST(MemoryPool, KeepsWhatIsAskedFor) {
   context.reset();
   EXPECT_EQ(fake.leaks(), std::vector<std::string>());
   EXPECT_EQ(fake.misuse(), std::vector<std::string>());
+}
+
+/* What other programs take of the device is not the pool's to give, whatever its budget says. */
+TEST(MemoryPool, KnowsOfOtherPrograms) {
+  constexpr uint64_t kMega = uint64_t{1} << 20;
+  FakeOptions options;
+  options.memory = 1000 * kMega;
+  FakeDriver fake{options};
+  auto context = std::make_shared<CudaContext>(fake.table(), DeviceOrdinal{0}, 13000, 800 * kMega);
+  MemoryPool& pool = context->device_memory();
+  context->enter(context->driver());
+  EXPECT_TRUE(pool.can_give(700 * kMega));
+  fake.others_take(900 * kMega);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_FALSE(pool.can_give(700 * kMega));
+  EXPECT_TRUE(pool.can_give(90 * kMega));
+  // What the pool keeps is there, and the driver is not asked.
+  pool.allocate(context->driver(), 64 * kMega, nullptr).reset();
+  const uint64_t calls = fake.calls();
+  EXPECT_TRUE(pool.can_give(64 * kMega));
+  EXPECT_EQ(fake.calls(), calls);
+  fake.others_give_back(900 * kMega);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_TRUE(pool.can_give(700 * kMega));
 }
 
 }  // namespace

@@ -570,6 +570,16 @@ bool FakeDriver::inside(const std::map<uint64_t, uint64_t>& allocations, uint64_
   return address - start <= size && bytes <= size - (address - start);
 }
 
+void FakeDriver::others_take(uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  device_bytes_ += bytes;
+}
+
+void FakeDriver::others_give_back(uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  device_bytes_ -= bytes;
+}
+
 uint64_t FakeDriver::calls() const {
   std::lock_guard lock(mutex_);
   return calls_;

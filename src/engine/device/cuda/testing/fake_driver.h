@@ -58,6 +58,10 @@ class FakeDriver {
   };
 
   uint64_t calls() const;
+
+  /* Another program's memory of the device. */
+  void others_take(uint64_t bytes);
+  void others_give_back(uint64_t bytes);
   uint64_t launches(const std::string& kernel) const;
   uint64_t device_bytes() const;
   uint64_t peak_device_bytes() const;

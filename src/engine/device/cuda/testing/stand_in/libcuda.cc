@@ -9,6 +9,7 @@
  * ends.
  */
 #include <cstdio>
+#include <cstdlib>
 
 #include "engine/device/cuda/testing/fake_driver.cc"  // for FakeDriver::Calls
 
@@ -23,6 +24,7 @@ constexpr Result kLaunchOutOfResources = 701;
 FakeOptions stand_in_options() {
   FakeOptions options;
   options.launch_result = kLaunchOutOfResources;
+  if (const char* major = std::getenv("TURBINE_STAND_IN_MAJOR")) options.major = std::atoi(major);
   return options;
 }
 
