@@ -68,7 +68,7 @@ def read_comment(lines):
     return "\n".join(prose), words
 
 
-_ARGUMENT = re.compile(r"(OUT )?(\w+) ([\w.\[\]]+)(?: DEFAULT ('[^']*'|\w+))?")
+_ARGUMENT = re.compile(r"(OUT )?(?:VARIADIC )?(\w+) ([\w.\[\]]+)(?: DEFAULT ('[^']*'|[\w.]+))?")
 
 
 def read_arguments(lines):
