@@ -19,6 +19,7 @@ namespace {
 
 typedef double Distances __attribute__((vector_size(8 * TB_CENTROID_LANES)));
 typedef int64_t Numbers __attribute__((vector_size(8 * TB_CENTROID_LANES)));
+static_assert(TB_CENTROID_LANES == 8);
 
 struct Nearest {
   uint32_t number;  // from 0
@@ -47,14 +48,11 @@ RT_INLINE Nearest nearest(const double* centroids, uint32_t length, const double
     block_of = nearer ? Numbers{} + (int64_t)block : block_of;
   }
   /* Of lanes that are equally near, the one with the lowest number. */
-  Nearest result = {(uint32_t)block_of[0] * TB_CENTROID_LANES, best[0]};
-  for (uint32_t lane = 1; lane < TB_CENTROID_LANES; lane++) {
-    const uint32_t number = (uint32_t)block_of[lane] * TB_CENTROID_LANES + lane;
-    const bool take = (best[lane] < result.squared) | ((best[lane] == result.squared) & (number < result.number));
-    result.number = take ? number : result.number;
-    result.squared = take ? best[lane] : result.squared;
-  }
-  return result;
+  const double least = __builtin_reduce_min(best);
+  const Numbers lane = {0, 1, 2, 3, 4, 5, 6, 7};
+  const Numbers number = block_of * TB_CENTROID_LANES + lane;
+  const Numbers nobody = Numbers{} + INT32_MAX;
+  return {(uint32_t)__builtin_reduce_min(best == least ? number : nobody), least};
 }
 
 }  // namespace
