@@ -47,8 +47,8 @@ linregr_param_types(const TbTrainingSource *source, Oid first, Oid **types)
 	return nparams;
 }
 
-/* Sums of the target's products with the columns, then those of the columns with each
- * other: $1 is the target's mean. */
+/* Sums of the target and of its products with the columns, then those of the columns and of
+ * their products with each other: $1 is the target's mean. */
 static const double *
 sum_products(const TbTrainingSource *source)
 {
@@ -59,6 +59,8 @@ sum_products(const TbTrainingSource *source)
 
 	TbAggregation *aggregation = tb_aggregation_create(rows, nparams, types);
 
+	/* The mean is rounded, so the target's own sum is not quite 0. */
+	tb_aggregation_add(aggregation, "pg_catalog.sum(t - $1)");
 	for (int i = 1; i <= source->ncolumns; i++)
 		tb_aggregation_add(aggregation, psprintf("pg_catalog.sum((t - $1) * x%d)", i));
 	for (int i = 1; i <= source->ncolumns; i++)
@@ -112,8 +114,7 @@ solve(const TbTrainingSource *source, double l2, double *matrix, double *weights
 	double		 *decomposed = palloc(sizeof(double) * m * m);
 	int			  column;
 
-	weights[0] = 0;
-	for (int i = 1; i < m; i++)
+	for (int i = 0; i < m; i++)
 		weights[i] = *sums++;
 	matrix[0] = source->rows;
 	for (int i = 1; i < m; i++)
