@@ -276,8 +276,10 @@ tb_training_arguments(int ncolumns)
 	StringInfoData list;
 
 	initStringInfo(&list);
+	appendStringInfoString(&list, ", VARIADIC ARRAY[");
 	for (int i = 0; i < ncolumns; i++)
-		appendStringInfo(&list, ", x%d", i + 1);
+		appendStringInfo(&list, "%sx%d", i > 0 ? ", " : "", i + 1);
+	appendStringInfoChar(&list, ']');
 	return list.data;
 }
 

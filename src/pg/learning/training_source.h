@@ -97,7 +97,8 @@ extern void tb_training_refuse_constants(const TbTrainingSource *source);
 extern void tb_training_raise_dependent(const TbTrainingSource *source, int column)
 	pg_attribute_noreturn();
 
-/* ", x1, x2, ...": arguments behind the model of a function that predicts. */
+/* ", VARIADIC ARRAY[x1, ...]": behind the model of a function that predicts. A list of
+ * arguments could not be as long. */
 extern char *tb_training_arguments(int ncolumns);
 
 #endif
