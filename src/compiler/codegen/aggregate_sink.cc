@@ -77,8 +77,7 @@ void AggregateSink::load_keys(Value* k) {
       continue;
     }
     RowValue key;
-    key.value =
-        ir_.CreateLoad(rows_.memory_type(e.type), rows_.index(ir_.getInt64Ty(), kept_[i].values, k));
+    key.value = ir_.CreateLoad(rows_.memory_type(e.type), rows_.index(ir_.getInt64Ty(), kept_[i].values, k));
     if (e.type == TB_TYPE_BOOL) key.value = ir_.CreateICmpNE(key.value, ir_.getInt8(0));
     if (e.flags & TB_EX_NULLABLE) {
       Value* null = ir_.CreateLoad(ir_.getInt8Ty(), rows_.index(ir_.getInt8Ty(), kept_[i].nulls, k));

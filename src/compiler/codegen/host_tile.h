@@ -71,7 +71,6 @@ class HostTile {
   void emit_stop(llvm::Value* stop);
 
  private:
-
   ModuleBuilder& builder_;
   const Program& program_;
   llvm::IRBuilder<> ir_;

@@ -671,9 +671,8 @@ RowValue RowEmitter::eval_model(const TbExpr& e, Value* active) {
   if (tb_model_has_centroids(e.index)) {
     Value* wanted = and_maybe(active, not_null(out));
     auto search = [&]() -> Carried { return {eval_nearest(e, model, x)}; };
-    out.value = wanted
-                    ? emit_if(*this, "nearest", wanted, {llvm::Constant::getNullValue(type_of(e.type))}, search)[0]
-                    : search()[0];
+    out.value = wanted ? emit_if(*this, "nearest", wanted, {llvm::Constant::getNullValue(type_of(e.type))}, search)[0]
+                       : search()[0];
     return out;
   }
   out.value = eval_linear(model.value, x);

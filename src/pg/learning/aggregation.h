@@ -17,7 +17,8 @@ typedef struct TbAggregation TbAggregation;
 extern TbAggregation *tb_aggregation_create(const char *rows, int nparams,
 											const Oid *types);
 
-/* An aggregate over the rows' columns, an expression of SQL; its place among the results. */
+/* An aggregate over the rows' columns, an expression of SQL; its place among the results.
+ */
 extern int tb_aggregation_add(TbAggregation *aggregation, const char *aggregate);
 
 /* The results, 0 for NULL, valid until the next run. */

@@ -56,7 +56,7 @@ typedef struct Kmeans
 	int						max_iterations;
 	double					tolerance; /* of the sum of squared moves */
 	double				   *centroids;
-	Datum				   *params; /* the centroids, then the columns' centers */
+	Datum				   *params;	   /* the centroids, then the columns' centers */
 	Oid					   *types;
 	int						nparams;
 	SPIPlanPtr				step;
@@ -86,8 +86,8 @@ sample_query(const TbTrainingSource *source, int64 wanted, int64 seed, bool bloc
 	TbTrainingSource sampled = *source;
 
 	if (blocks)
-		sampled.from = psprintf("%s TABLESAMPLE SYSTEM (%.17g) REPEATABLE (%d)", source->from,
-								Min(100.0, 200.0 * wanted / source->rows),
+		sampled.from = psprintf("%s TABLESAMPLE SYSTEM (%.17g) REPEATABLE (%d)",
+								source->from, Min(100.0, 200.0 * wanted / source->rows),
 								(int) (seed & PG_INT32_MAX));
 	return tb_training_source_rows(&sampled, TB_TRAINING_CENTERED, 1);
 }
@@ -116,14 +116,14 @@ draw_rows(const Kmeans *run, const char *sql, int64 wanted, pg_prng_state *rando
 			int64 place = seen < wanted ?
 				seen :
 				(int64) pg_prng_uint64_range(random, 0, (uint64) seen);
-			bool isnull;
+			bool  isnull;
 
 			if (place >= wanted)
 				continue;
 			for (int j = 0; j < n; j++)
-				rows[place * n + j] = DatumGetFloat8(
-					SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, j + 1,
-								  &isnull));
+				rows[place * n + j] = DatumGetFloat8(SPI_getbinval(SPI_tuptable->vals[i],
+																   SPI_tuptable->tupdesc,
+																   j + 1, &isnull));
 		}
 		SPI_freetuptable(SPI_tuptable);
 	}
@@ -174,7 +174,8 @@ choose_rows(Kmeans *run, const double *rows, int64 count, pg_prng_state *random)
 	int		n = run->n;
 	int		tries = run->k <= MOST_TRIED ? 2 + (int) log(run->k) : 1;
 	double *nearest = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(double) * count);
-	double *candidate = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(double) * count);
+	double *candidate = MemoryContextAllocHuge(CurrentMemoryContext,
+											   sizeof(double) * count);
 	double *best = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(double) * count);
 
 	memcpy(run->centroids, rows + n * (int64) pg_prng_uint64_range(random, 0, count - 1),
@@ -224,11 +225,11 @@ static void
 choose_centroids(Kmeans *run, int64 seed)
 {
 	const TbTrainingSource *source = run->source;
-	int64  wanted = Max(SAMPLE_ROWS, (int64) run->k * SAMPLE_ROWS_OF_CLUSTER);
-	bool   blocks = has_blocks(source) && source->rows > 2 * wanted;
-	bool   found = false;
-	double *rows = MemoryContextAllocHuge(CurrentMemoryContext,
-										  sizeof(double) * run->n * wanted);
+	int64		  wanted = Max(SAMPLE_ROWS, (int64) run->k * SAMPLE_ROWS_OF_CLUSTER);
+	bool		  blocks = has_blocks(source) && source->rows > 2 * wanted;
+	bool		  found = false;
+	double		 *rows = MemoryContextAllocHuge(CurrentMemoryContext,
+												sizeof(double) * run->n * wanted);
 	pg_prng_state random;
 
 	pg_prng_seed(&random, (uint64) seed);
@@ -299,9 +300,9 @@ absolute_tolerance(const Kmeans *run, double tolerance)
 
 	if (tolerance == 0)
 		return 0;
-	aggregation =
-		tb_aggregation_create(tb_training_source_rows(run->source, TB_TRAINING_CENTERED, 1),
-							  run->nparams - 1, run->types + 1);
+	aggregation = tb_aggregation_create(tb_training_source_rows(run->source,
+																TB_TRAINING_CENTERED, 1),
+										run->nparams - 1, run->types + 1);
 	for (int i = 1; i <= run->n; i++)
 		tb_aggregation_add(aggregation, psprintf("pg_catalog.sum(x%d * x%d)", i, i));
 	sums = tb_aggregation_run(aggregation, run->params + 1);
@@ -326,10 +327,11 @@ static SPIPlanPtr
 prepare_grouped(const Kmeans *run, const char *aggregates)
 {
 	return tb_training_prepare(
-		psprintf("SELECT turbine.kmeans_predict($1%s), pg_catalog.count(*), %s FROM (%s) AS "
-				 "training_rows GROUP BY 1",
-				 tb_training_arguments(run->n), aggregates,
-				 tb_training_source_rows(run->source, TB_TRAINING_CENTERED, 2)),
+		psprintf(
+			"SELECT turbine.kmeans_predict($1%s), pg_catalog.count(*), %s FROM (%s) AS "
+			"training_rows GROUP BY 1",
+			tb_training_arguments(run->n), aggregates,
+			tb_training_source_rows(run->source, TB_TRAINING_CENTERED, 2)),
 		run->nparams, run->types);
 }
 
@@ -351,7 +353,7 @@ move_centroids(Kmeans *run)
 		for (int j = 0; j < run->n; j++)
 		{
 			double *value = &run->centroids[(cluster - 1) * run->n + j];
-			double	mean = DatumGetFloat8(SPI_getbinval(tuple, desc, j + 3, &isnull)) / rows;
+			double mean = DatumGetFloat8(SPI_getbinval(tuple, desc, j + 3, &isnull)) / rows;
 
 			moved += (mean - *value) * (mean - *value);
 			*value = mean;
@@ -452,8 +454,8 @@ sizes_array(const Kmeans *run)
 
 	for (int i = 0; i < run->k; i++)
 		elements[i] = Int64GetDatum(run->sizes[i]);
-	return PointerGetDatum(construct_array(elements, run->k, INT8OID, sizeof(int64), true,
-										   TYPALIGN_DOUBLE));
+	return PointerGetDatum(
+		construct_array(elements, run->k, INT8OID, sizeof(int64), true, TYPALIGN_DOUBLE));
 }
 
 Datum
@@ -483,8 +485,8 @@ turbine_kmeans(PG_FUNCTION_ARGS)
 	tb_training_progress_begin("kmeans");
 	PG_TRY();
 	{
-		TbTrainingSource *source =
-			tb_training_source_open(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+		TbTrainingSource *source = tb_training_source_open(
+			text_to_cstring(PG_GETARG_TEXT_PP(0)));
 		Kmeans *run;
 
 		tb_training_source_columns(source, PG_GETARG_ARRAYTYPE_P(1));

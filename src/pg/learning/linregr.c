@@ -105,7 +105,8 @@ sum_squares(const TbTrainingSource *source, const double *weights, double *left,
 	*around_mean = sums[1];
 }
 
-/* The matrix without penalty, and the right side; returns the matrix with it, decomposed. */
+/* The matrix without penalty, and the right side; returns the matrix with it, decomposed.
+ */
 static double *
 solve(const TbTrainingSource *source, double l2, double *matrix, double *weights)
 {
@@ -203,8 +204,8 @@ turbine_linregr_train(PG_FUNCTION_ARGS)
 	tb_training_progress_begin("linregr_train");
 	PG_TRY();
 	{
-		TbTrainingSource *source =
-			tb_training_source_open(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+		TbTrainingSource *source = tb_training_source_open(
+			text_to_cstring(PG_GETARG_TEXT_PP(0)));
 		Linregr *fit;
 
 		tb_training_source_columns(source, PG_GETARG_ARRAYTYPE_P(2));

@@ -69,7 +69,7 @@ typedef struct Logregr
 	double *matrix;
 
 	int	   iterations;
-	double change; /* squared, relative to the squared weights before */
+	double change;	 /* squared, relative to the squared weights before */
 	bool   converged;
 	bool   singular; /* the matrix of the last weights */
 } Logregr;
@@ -80,8 +80,7 @@ static void
 prepare_pass(Logregr *fit)
 {
 	const TbTrainingSource *source = fit->source;
-	int						nparams = 1 +
-		tb_training_source_nparams(source, TB_TRAINING_NORMALIZED);
+	int			nparams = 1 + tb_training_source_nparams(source, TB_TRAINING_NORMALIZED);
 	Oid		   *types = palloc(sizeof(Oid) * nparams);
 	const char *row = tb_training_arguments(source->ncolumns);
 
@@ -90,9 +89,10 @@ prepare_pass(Logregr *fit)
 		types[i] = FLOAT8OID;
 	fit->params = palloc(sizeof(Datum) * nparams);
 	tb_training_source_params(source, TB_TRAINING_NORMALIZED, fit->params + 1);
-	fit->aggregation =
-		tb_aggregation_create(tb_training_source_rows(source, TB_TRAINING_NORMALIZED, 2),
-							  nparams, types);
+	fit->aggregation = tb_aggregation_create(tb_training_source_rows(source,
+																	 TB_TRAINING_NORMALIZED,
+																	 2),
+											 nparams, types);
 	tb_aggregation_add(fit->aggregation,
 					   psprintf("pg_catalog.count(*) FILTER (WHERE (t - 0.5) * "
 								"turbine.linregr_predict($1%s) <= 0)",
@@ -108,10 +108,11 @@ prepare_pass(Logregr *fit)
 									row, i > 0 ? psprintf(" * x%d", i) : ""));
 	for (int i = 0; i < fit->m; i++)
 		for (int j = 0; j <= i; j++)
-			tb_aggregation_add(fit->aggregation,
-							   psprintf("pg_catalog.sum(turbine.logregr_variance($1%s)%s%s)",
-										row, i > 0 ? psprintf(" * x%d", i) : "",
-										j > 0 ? psprintf(" * x%d", j) : ""));
+			tb_aggregation_add(
+				fit->aggregation,
+				psprintf("pg_catalog.sum(turbine.logregr_variance($1%s)%s%s)", row,
+						 i > 0 ? psprintf(" * x%d", i) : "",
+						 j > 0 ? psprintf(" * x%d", j) : ""));
 }
 
 static void
@@ -191,8 +192,8 @@ take_step(Logregr *fit)
 	for (int i = 0; i < m; i++)
 		fit->weights[i] += step[i];
 	run_pass(fit);
-	for (int i = 0; i < MOST_HALVINGS &&
-		 !(fit->objective >= before - ROUNDING * (fabs(before) + 1));
+	for (int i = 0;
+		 i < MOST_HALVINGS && !(fit->objective >= before - ROUNDING * (fabs(before) + 1));
 		 i++)
 	{
 		for (int k = 0; k < m; k++)
@@ -326,8 +327,8 @@ turbine_logregr_train(PG_FUNCTION_ARGS)
 	tb_training_progress_begin("logregr_train");
 	PG_TRY();
 	{
-		TbTrainingSource *source =
-			tb_training_source_open(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+		TbTrainingSource *source = tb_training_source_open(
+			text_to_cstring(PG_GETARG_TEXT_PP(0)));
 		Logregr *fit;
 		double	*coefficients;
 		double	*errors;
@@ -383,8 +384,7 @@ columns_of(Oid relid, ArrayType *numbers)
 					  &nulls, &count);
 	for (int i = 0; i < count; i++)
 		if (!nulls[i])
-			elements[i] =
-				CStringGetTextDatum(column_of(relid, DatumGetInt16(elements[i])));
+			elements[i] = CStringGetTextDatum(column_of(relid, DatumGetInt16(elements[i])));
 		else
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),

@@ -25,8 +25,8 @@
 extern PGDLLEXPORT Datum turbine_pca(PG_FUNCTION_ARGS);
 PG_FUNCTION_INFO_V1(turbine_pca);
 
-/* Covariances of the columns, times the number of rows less 1; of columns moved and scaled to
- * -1 ... 1. */
+/* Covariances of the columns, times the number of rows less 1; of columns moved and scaled
+ * to -1 ... 1. */
 static const double *
 sum_covariances(const TbTrainingSource *source)
 {
@@ -47,8 +47,8 @@ sum_covariances(const TbTrainingSource *source)
 	return tb_aggregation_run(aggregation, params);
 }
 
-/* By what each column is multiplied before its components are looked for. A constant one has
- * no deviation to divide by. */
+/* By what each column is multiplied before its components are looked for. A constant one
+ * has no deviation to divide by. */
 static double *
 column_units(const TbTrainingSource *source, const double *sums, bool standardize)
 {
@@ -81,13 +81,15 @@ put_components(ReturnSetInfo *rsinfo, const TbTrainingSource *source, int wanted
 	for (int i = 0; i < n; i++)
 		for (int j = 0; j <= i; j++)
 		{
-			double of_i = source->columns[i].scale == 0 ? 0 :
-														  units[i] / source->columns[i].scale;
-			double of_j = source->columns[j].scale == 0 ? 0 :
-														  units[j] / source->columns[j].scale;
+			double of_i = source->columns[i].scale == 0 ?
+				0 :
+				units[i] / source->columns[i].scale;
+			double of_j = source->columns[j].scale == 0 ?
+				0 :
+				units[j] / source->columns[j].scale;
 
-			matrix[i * n + j] = matrix[j * n + i] = sums[i * (i + 1) / 2 + j] * of_i * of_j /
-				(source->rows - 1);
+			matrix[i * n + j] = matrix[j * n + i] = sums[i * (i + 1) / 2 + j] * of_i *
+				of_j / (source->rows - 1);
 		}
 	for (int i = 0; i < n; i++)
 		total += matrix[i * n + i];
@@ -118,9 +120,8 @@ Datum
 turbine_pca(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	int			   wanted = PG_ARGISNULL(2) ?
-					   TB_TRAINING_MOST_COLUMNS :
-					   tb_training_positive(PG_GETARG_INT32(2), "components");
+	int			   wanted = PG_ARGISNULL(2) ? TB_TRAINING_MOST_COLUMNS :
+											  tb_training_positive(PG_GETARG_INT32(2), "components");
 
 	static const char *const names[] = {"source", "columns"};
 
@@ -134,8 +135,8 @@ turbine_pca(PG_FUNCTION_ARGS)
 	tb_training_progress_begin("pca");
 	PG_TRY();
 	{
-		TbTrainingSource *source =
-			tb_training_source_open(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+		TbTrainingSource *source = tb_training_source_open(
+			text_to_cstring(PG_GETARG_TEXT_PP(0)));
 
 		tb_training_source_columns(source, PG_GETARG_ARRAYTYPE_P(1));
 		tb_training_source_measure(source);

@@ -1,5 +1,7 @@
 /*
- * training_result.c - see training_result.h. Called by the trainings of this folder.
+ * training_result.c - see training_result.h.
+ *
+ * Called by the trainings of this folder. Must never keep memory: all is the caller's.
  */
 #include "postgres.h"
 

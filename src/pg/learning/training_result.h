@@ -13,7 +13,8 @@
 extern Datum tb_float8_array(const double *values, int n);
 extern Datum tb_float8_matrix(const double *values, int n, int m);
 
-/* Raises an error if the argument is NULL; `names` are those of the function's arguments. */
+/* Raises an error if the argument is NULL; `names` are those of the function's arguments.
+ */
 extern void tb_training_require_args(FunctionCallInfo fcinfo, int count,
 									 const char *const *names);
 

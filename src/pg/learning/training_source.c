@@ -254,7 +254,8 @@ tb_training_source_rows(const TbTrainingSource *source, TbTrainingForm form,
 			appendStringInfo(&sql, "%s - $%d AS x%d", value, param++, i + 1);
 		else
 		{
-			appendStringInfo(&sql, "(%s - $%d) * $%d AS x%d", value, param, param + 1, i + 1);
+			appendStringInfo(&sql, "(%s - $%d) * $%d AS x%d", value, param, param + 1,
+							 i + 1);
 			param += 2;
 		}
 	}
@@ -290,10 +291,13 @@ static int
 add_statistics(TbAggregation *aggregation, const char *name)
 {
 	int first = tb_aggregation_add(aggregation,
-								   psprintf("pg_catalog.sum(%s) FILTER (WHERE used)", name));
+								   psprintf("pg_catalog.sum(%s) FILTER (WHERE used)",
+											name));
 
-	tb_aggregation_add(aggregation, psprintf("pg_catalog.min(%s) FILTER (WHERE used)", name));
-	tb_aggregation_add(aggregation, psprintf("pg_catalog.max(%s) FILTER (WHERE used)", name));
+	tb_aggregation_add(aggregation,
+					   psprintf("pg_catalog.min(%s) FILTER (WHERE used)", name));
+	tb_aggregation_add(aggregation,
+					   psprintf("pg_catalog.max(%s) FILTER (WHERE used)", name));
 	return first;
 }
 
@@ -305,8 +309,7 @@ set_statistics(TbTrainingColumn *column, const double *found, int64 rows)
 	column->center = found[0] / rows;
 	column->least = found[1];
 	column->largest = found[2];
-	if (!isfinite(column->center) || !isfinite(column->least) ||
-		!isfinite(column->largest))
+	if (!isfinite(column->center) || !isfinite(column->least) || !isfinite(column->largest))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("column \"%s\" has NaN or infinite values", column->name),
@@ -354,8 +357,9 @@ tb_training_source_measure(TbTrainingSource *source)
 	if (source->target != NULL)
 	{
 		target = add_statistics(aggregation, "t");
-		tb_aggregation_add(aggregation, "pg_catalog.count(*) FILTER (WHERE used AND t <> 0 "
-										"AND t <> 1)");
+		tb_aggregation_add(aggregation,
+						   "pg_catalog.count(*) FILTER (WHERE used AND t <> 0 "
+						   "AND t <> 1)");
 	}
 
 	/* The answers */
@@ -364,12 +368,11 @@ tb_training_source_measure(TbTrainingSource *source)
 	source->left_out = (int64) found[all] - source->rows;
 	if (source->rows == 0)
 		ereport(ERROR,
-				(errcode(ERRCODE_NO_DATA_FOUND),
-				 errmsg("there is no row to learn from"),
-				 source->left_out > 0 ? errdetail("All " INT64_FORMAT
-												  " rows have a NULL in a column.",
-												  source->left_out) :
-										errdetail("The source is empty.")));
+				(errcode(ERRCODE_NO_DATA_FOUND), errmsg("there is no row to learn from"),
+				 source->left_out > 0 ?
+					 errdetail("All " INT64_FORMAT " rows have a NULL in a column.",
+							   source->left_out) :
+					 errdetail("The source is empty.")));
 	for (int i = 0; i < source->ncolumns; i++)
 		set_statistics(&source->columns[i], found + columns[i], source->rows);
 	if (source->target != NULL)

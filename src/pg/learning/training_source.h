@@ -2,9 +2,9 @@
  * training_source.h - what a training reads: a relation or a query, and columns of it as
  * numbers.
  *
- * Only within SPI_connect() ... SPI_finish(), in whose memory everything is. All queries run
- * with the caller's rights, under the snapshot of the calling statement, so every one of
- * them sees the same rows.
+ * Only within SPI_connect() ... SPI_finish(), in whose memory everything is. All queries
+ * run with the caller's rights, under the snapshot of the calling statement, so every one
+ * of them sees the same rows.
  */
 #ifndef TURBINE_PG_LEARNING_TRAINING_SOURCE_H
 #define TURBINE_PG_LEARNING_TRAINING_SOURCE_H
@@ -32,8 +32,8 @@ typedef struct TbTrainingColumn
 
 typedef struct TbTrainingSource
 {
-	char	 *from;	  /* SQL: what stands behind FROM */
-	Oid		  relid;  /* InvalidOid: a query */
+	char	 *from;	 /* SQL: what stands behind FROM */
+	Oid		  relid; /* InvalidOid: a query */
 	TupleDesc desc;
 
 	TbTrainingColumn *columns;
@@ -77,7 +77,7 @@ extern char *tb_training_source_rows(const TbTrainingSource *source, TbTrainingF
 									 int first_param);
 
 /* How many parameters that has; their values. */
-extern int tb_training_source_nparams(const TbTrainingSource *source, TbTrainingForm form);
+extern int	tb_training_source_nparams(const TbTrainingSource *source, TbTrainingForm form);
 extern void tb_training_source_params(const TbTrainingSource *source, TbTrainingForm form,
 									  Datum *values);
 

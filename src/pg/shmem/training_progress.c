@@ -1,8 +1,8 @@
 /*
  * training_progress.c - see training_progress.h.
  *
- * Owns the list in shared memory, under the shared state's lock. Called by learning/ once an
- * iteration. Without room, or without the library preloaded, it does nothing.
+ * Owns the list in shared memory, under the shared state's lock. Called by learning/ once
+ * an iteration. Without room, or without the library preloaded, it does nothing.
  */
 #include "postgres.h"
 

@@ -16,8 +16,8 @@ typedef struct TbTraining
 	int			pid; /* 0: there is none */
 	Oid			database;
 	Oid			role;
-	const char *function; /* a literal of the library */
-	int64		rows;	  /* that it learns from; 0: not counted yet */
+	const char *function;  /* a literal of the library */
+	int64		rows;	   /* that it learns from; 0: not counted yet */
 	int			iteration;
 	double		change;	   /* of the model in the last iteration; NaN: none yet */
 	double		objective; /* log-likelihood, or inertia; NaN: none */

@@ -436,8 +436,7 @@ RETURNS bigint
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_to_parquet';
 
--- == Machine learning ==
--- Models in SQL: [more, with recipes](learning.md).
+-- == Machine learning | learning-reference.md ==
 
 -- Logistic regression by Newton's method in double precision. Rows with a NULL in one of the columns are left out. If no
 -- hyperplane is best because the classes are separable, the weights grow without end: a NOTICE says so.

@@ -581,7 +581,7 @@ static bool
 translate_node(TbTranslator *t, Expr *expr, TbValue *value)
 {
 	TbModelKind model;
-	Oid			namespace;
+	Oid namespace;
 
 	switch (nodeTag(expr))
 	{

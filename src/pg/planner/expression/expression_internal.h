@@ -63,7 +63,6 @@ extern TbValue tb_numeric_display(TbTranslator *t, const TbValue *value);
 /* Whether values differ in scale or vary themselves; NULL literals don't count. */
 extern bool	   tb_numeric_mixed(int nvalues, const TbValue *values);
 
-
 /* expression_model.c */
 /* Whether the function is one of a model's; its kind, and the schema of the extension. */
 extern bool tb_model_function(Oid funcid, TbModelKind *kind, Oid *namespace);

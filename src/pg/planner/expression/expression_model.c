@@ -85,13 +85,12 @@ tb_model_function(Oid funcid, TbModelKind *kind, Oid *namespace)
 static Expr *
 laid_out(const char *name, Oid namespace, Expr *model, int columns)
 {
-	Oid		types[2] = {FLOAT8ARRAYOID, INT4OID};
-	Const  *count = makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(columns),
-							  false, true);
-	Oid		funcid = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
-									 CStringGetDatum(name),
-									 PointerGetDatum(buildoidvector(types, 2)),
-									 ObjectIdGetDatum(namespace));
+	Oid	   types[2] = {FLOAT8ARRAYOID, INT4OID};
+	Const *count = makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(columns),
+							 false, true);
+	Oid funcid = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
+								 PointerGetDatum(buildoidvector(types, 2)),
+								 ObjectIdGetDatum(namespace));
 
 	if (!OidIsValid(funcid))
 		return NULL;
