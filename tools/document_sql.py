@@ -15,11 +15,13 @@ last line is `N passed, N failed`, counted in objects.
 import argparse
 import re
 import sys
+import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGE = "docs/sql-reference.md"
+COLUMNS = 130  # of a line
 SCRIPTS = "src/pg/sql/pg_turbine--*.sql"
 COUNTERS = ("src/pg/views/stat_queries_view.c", r'\] = "(\w+)"', "")
 FALLBACKS = ("src/pg/shmem/query_counters.c", r'\[TB_FALLBACK_\w+\] = "(\w+)"', "fallback_")
@@ -170,12 +172,16 @@ def table(head, rows):
     return lines + ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
 
 
+def wrapped(text):
+    return textwrap.fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False)
+
+
 def object_lines(item):
     if item.kind == "function":
         arguments = ", ".join(f"{name} {kind}" + (f" DEFAULT {default}" if default else "")
                               for name, kind, default, _ in item.arguments)
         result = "SETOF record" if item.columns else item.result
-        lines = [f"### {item.name}", "", f"`{item.name}({arguments}) → {result}`", ""]
+        lines = [f"### {item.name}", "", wrapped(f"`{item.name}({arguments}) → {result}`"), ""]
     elif item.kind == "view":
         lines = [f"### {item.name} (view)", ""]
     elif item.kind in ("type", "language"):
@@ -207,7 +213,7 @@ def pages(sections):
             lines += section_lines(section)
             continue
         names = dict.fromkeys(item.name for item in section.objects)
-        lines += [f"[A page of its own]({section.page}) has " + ", ".join(f"`{name}`" for name in names) + ".", ""]
+        lines += [wrapped(f"[A page of its own]({section.page}) has " + ", ".join(f"`{name}`" for name in names) + "."), ""]
         own = [f"# {section.title}: SQL reference", "", OWN_HEADER, *section_lines(section)]
         texts[str(Path(PAGE).parent / section.page)] = "\n".join(own).rstrip("\n") + "\n"
     texts[PAGE] = "\n".join(lines).rstrip("\n") + "\n"

@@ -116,12 +116,19 @@ put_components(ReturnSetInfo *rsinfo, const TbTrainingSource *source, int wanted
 	}
 }
 
+/* The number that is asked for, of those that there are. */
+static int
+wanted_components(FunctionCallInfo fcinfo, int columns)
+{
+	if (PG_ARGISNULL(2))
+		return columns;
+	return Min(tb_training_positive(PG_GETARG_INT32(2), "components"), columns);
+}
+
 Datum
 turbine_pca(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	int			   wanted = PG_ARGISNULL(2) ? TB_TRAINING_MOST_COLUMNS :
-											  tb_training_positive(PG_GETARG_INT32(2), "components");
 
 	static const char *const names[] = {"source", "columns"};
 
@@ -145,7 +152,8 @@ turbine_pca(PG_FUNCTION_ARGS)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("components need at least two rows")));
-		put_components(rsinfo, source, Min(wanted, source->ncolumns), PG_GETARG_BOOL(3));
+		put_components(rsinfo, source, wanted_components(fcinfo, source->ncolumns),
+					   PG_GETARG_BOOL(3));
 	}
 	PG_FINALLY();
 	{
