@@ -20,7 +20,8 @@ export TURBINE_BUILD := $(abspath $(BUILD))
 
 .PHONY: all deps configure build demo test test-unit test-nightly test-sanitize check-layers check-format
 .PHONY: check-glossary format lint bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
-.PHONY: never-slower bench-logistic-regression bench-fresh-rows bench-pinned bench-fact-pairs whole-plans
+.PHONY: never-slower bench-logistic-regression bench-learning learning-packages bench-fresh-rows bench-pinned
+.PHONY: bench-fact-pairs whole-plans
 .PHONY: python-packages python-wheel bench-exports bench-results bench-files
 .PHONY: cuda-compiler gpu-bundle install clean
 
@@ -54,7 +55,7 @@ test-%: build python-packages cuda-compiler
 	@$(PYTHON) test/run_all.py $*
 
 # The long forms: hours rather than minutes.
-test-nightly: build python-packages cuda-compiler
+test-nightly: build python-packages learning-packages cuda-compiler
 	@$(PYTHON) test/run_all.py --nightly
 
 # Engine, device library and their unit tests under ASAN and UBSAN; then a service
@@ -103,6 +104,11 @@ bench-files: build python-packages
 	@$(BUILD)/python/bin/python bench/files.py $(BENCH_ARGS)
 
 # A query of a cached table while another session updates it.
+# Trainings of models beside scikit-learn: `make bench-learning`,
+# `make bench-learning BENCH_ARGS="--rows 40000000 --kmeans-rows 10000000 --device gpu --pin"`.
+bench-learning: build learning-packages
+	@$(BUILD)/python/bin/python bench/learning.py $(BENCH_ARGS)
+
 bench-updates: build
 	@$(PYTHON) bench/updates.py $(BENCH_ARGS)
 
@@ -145,6 +151,10 @@ bench-instructions: build
 # Generators and peers from PyPI, in a folder of their own.
 python-packages: deps
 	@tools/install_python_packages.sh $(BUILD)/python
+
+# Besides, what trainings are compared with; large, so neither tests nor other benchmarks take it.
+learning-packages: deps
+	@tools/install_python_packages.sh $(BUILD)/python scikit-learn==1.9.1
 
 # nvcc from PyPI, for functions of LANGUAGE plcuda.
 cuda-compiler:

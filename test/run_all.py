@@ -170,6 +170,10 @@ SUITES = {
     "exports": Suite(
         PYTHON + ["test/exports.py"],
         "other processes open results and tables as PostgreSQL returns them, and only those who may"),
+    "learning": Suite(
+        PACKAGES_PYTHON + ["test/learning.py"],
+        "trainings and predictions in SQL find what NumPy finds, on the device and in PostgreSQL",
+        ("--long", "--sklearn")),
     "cache-cycles": Suite(
         PYTHON + ["test/cache_cycles.py"],
         "fills, drops and kills leave no memory behind",

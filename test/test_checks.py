@@ -434,13 +434,30 @@ AS 'MODULE_PATHNAME', 'kinds';
 
 class SqlPage(TreeCase):
     def test_objects(self):
-        text = document_sql.page(document_sql.read_script(SCRIPT))
+        text = document_sql.pages(document_sql.read_script(SCRIPT))[document_sql.PAGE]
         for expected in ("## Views\n", "### turbine.things (view)\n\nWhat there is.\nMore of it.\n", "| `one` | the first |",
                          "| `a` | `int` | a number |", "| `b` | `text[]` | texts (all) |",
                          "`turbine.act(a regclass, b text DEFAULT 'x') → bigint`", "| `b` | how |", "### kind (type)\n\nWhat it is.\n",
                          "`kinds(a text[]) → kind[]`"):
             self.assertIn(expected, text)
         self.assertNotIn("About this file", text)
+
+    def test_a_section_with_a_page_of_its_own(self):
+        script = SCRIPT + """
+-- == Numbers | numbers.md ==
+-- Adds.
+CREATE FUNCTION turbine.plus(
+    VARIADIC x float8[], -- numbers
+    y float8 DEFAULT 0.5) -- one more
+RETURNS float8
+LANGUAGE C
+AS 'MODULE_PATHNAME', 'plus';
+"""
+        pages = document_sql.pages(document_sql.read_script(script))
+        self.assertIn("## Numbers\n\n[A page of its own](numbers.md) has `turbine.plus`.\n", pages[document_sql.PAGE])
+        self.assertNotIn("### turbine.plus", pages[document_sql.PAGE])
+        self.assertIn("`turbine.plus(x float8[], y float8 DEFAULT 0.5) → float8`", pages["docs/numbers.md"])
+        self.assertIn("| `x` | numbers |", pages["docs/numbers.md"])
 
     def test_what_is_refused(self):
         for text in (SCRIPT.replace("-- Does it.\n", ""), SCRIPT + "CREATE TYPE turbine.t;\n",

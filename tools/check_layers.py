@@ -113,6 +113,7 @@ PARTS = {
     "pg.fdw": ("src/pg/fdw", ABOVE),
     "pg.results": ("src/pg/results", ABOVE),
     "pg.plcuda": ("src/pg/plcuda", ABOVE),
+    "pg.learning": ("src/pg/learning", ABOVE),
     "pg.views": ("src/pg/views", ABOVE),
     "pg.supervisor": ("src/pg/supervisor", "tables contract catalog pg.settings pg.shmem pg.bridge pg.cache"),
     "pg": ("src/pg", ABOVE),

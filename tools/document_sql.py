@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""document_sql.py - writes docs/sql-reference.md from the extension's newest script, or checks that it is up to date.
+"""document_sql.py - writes docs/sql-reference.md, and pages of sections, from the newest script of the extension, or checks them.
 
 Owns: how the comments of src/pg/sql/pg_turbine--*.sql become a page. A heading
-"-- == ... ==" begins a section. The comment above a function, wrapper or type says
-what it does; its lines "--   word: text" become a table, and a comment beside an
+"-- == ... ==" begins a section; "-- == ... | page.md ==" one that has a page of its
+own. The comment above a function, wrapper or type says what it does; its lines "--   word: text" become a table, and a comment beside an
 argument or column says what that is. A view shows the columns of the function
 of the same name. An object without a comment is an error, except if a wrapper,
 a language, a type or a cast refers to it. So is a table of the counters of turbine.stat_queries that has
@@ -15,11 +15,13 @@ last line is `N passed, N failed`, counted in objects.
 import argparse
 import re
 import sys
+import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGE = "docs/sql-reference.md"
+COLUMNS = 130  # of a line
 SCRIPTS = "src/pg/sql/pg_turbine--*.sql"
 COUNTERS = ("src/pg/views/stat_queries_view.c", r'\] = "(\w+)"', "")
 FALLBACKS = ("src/pg/shmem/query_counters.c", r'\[TB_FALLBACK_\w+\] = "(\w+)"', "fallback_")
@@ -30,6 +32,10 @@ This page is generated from `src/pg/sql/` by `tools/document_sql.py`: do not edi
 these objects, the functions and views in the schema `turbine`. What is shown without a schema is in the one that
 `CREATE EXTENSION` names, `public` by default. The settings have [a page of their own](settings.md), and so
 have [the programs that export tables](pg2arrow.md).
+"""
+
+OWN_HEADER = """This page is generated from `src/pg/sql/` by `tools/document_sql.py`: do not edit it. It is a part of the
+[SQL reference](sql-reference.md).
 """
 
 
@@ -52,6 +58,7 @@ class Object:
 class Section:
     title: str
     objects: list
+    page: str = ""  # of its own, beside PAGE
 
 
 def read_comment(lines):
@@ -68,7 +75,7 @@ def read_comment(lines):
     return "\n".join(prose), words
 
 
-_ARGUMENT = re.compile(r"(OUT )?(\w+) ([\w.\[\]]+)(?: DEFAULT ('[^']*'|\w+))?")
+_ARGUMENT = re.compile(r"(OUT )?(?:VARIADIC )?(\w+) ([\w.\[\]]+)(?: DEFAULT ('[^']*'|[\w.]+))?")
 
 
 def read_arguments(lines):
@@ -126,7 +133,8 @@ def read_script(text):
             for function in re.findall(r"turbine\.(\w+)", "\n".join(statement)):
                 bare.pop(function, None)
         if not statement:
-            sections.append(Section(comment[0], []))
+            title, _, own_page = comment[0].partition(" | ")
+            sections.append(Section(title, [], own_page))
             continue
         first = statement[0]
         if first.startswith("CREATE FUNCTION"):
@@ -164,12 +172,16 @@ def table(head, rows):
     return lines + ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
 
 
+def wrapped(text):
+    return textwrap.fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False)
+
+
 def object_lines(item):
     if item.kind == "function":
         arguments = ", ".join(f"{name} {kind}" + (f" DEFAULT {default}" if default else "")
                               for name, kind, default, _ in item.arguments)
         result = "SETOF record" if item.columns else item.result
-        lines = [f"### {item.name}", "", f"`{item.name}({arguments}) → {result}`", ""]
+        lines = [f"### {item.name}", "", wrapped(f"`{item.name}({arguments}) → {result}`"), ""]
     elif item.kind == "view":
         lines = [f"### {item.name} (view)", ""]
     elif item.kind in ("type", "language"):
@@ -188,13 +200,24 @@ def object_lines(item):
     return lines
 
 
-def page(sections):
-    lines = [HEADER]
+def section_lines(section):
+    return [line for item in section.objects for line in object_lines(item)]
+
+
+def pages(sections):
+    """{path: text} of all pages."""
+    lines, texts = [HEADER], {}
     for section in sections:
         lines += [f"## {section.title}", ""]
-        for item in section.objects:
-            lines += object_lines(item)
-    return "\n".join(lines).rstrip("\n") + "\n"
+        if not section.page:
+            lines += section_lines(section)
+            continue
+        names = dict.fromkeys(item.name for item in section.objects)
+        lines += [wrapped(f"[A page of its own]({section.page}) has " + ", ".join(f"`{name}`" for name in names) + "."), ""]
+        own = [f"# {section.title}: SQL reference", "", OWN_HEADER, *section_lines(section)]
+        texts[str(Path(PAGE).parent / section.page)] = "\n".join(own).rstrip("\n") + "\n"
+    texts[PAGE] = "\n".join(lines).rstrip("\n") + "\n"
+    return texts
 
 
 def check_counters(root, sections):
@@ -226,14 +249,17 @@ def main(arguments=None):
     except ScriptError as error:
         print(f"{script.relative_to(options.root)}: {error}\n0 passed, 1 failed")
         return 1
-    text, file = page(sections), options.root / PAGE
+    fresh = True
+    for path, text in pages(sections).items():
+        file = options.root / path
+        if options.write:
+            file.write_text(text, encoding="utf-8")
+        elif not file.exists() or file.read_text(encoding="utf-8") != text:
+            print(f"{path} is out of date: run tools/document_sql.py --write")
+            fresh = False
     if options.write:
-        file.write_text(text, encoding="utf-8")
         return 0
     count = sum(len(section.objects) for section in sections)
-    fresh = file.exists() and file.read_text(encoding="utf-8") == text
-    if not fresh:
-        print(f"{PAGE} is out of date: run tools/document_sql.py --write")
     print(f"{count if fresh else 0} passed, {0 if fresh else count} failed")
     return 0 if fresh else 1
 

@@ -169,7 +169,9 @@ typedef enum TbExprOp
 						  * an error where the value does not fit */
 	TB_EXPR_GREATEST,	 /* index: f(a, b) is a < b; nargs >= 1, NULLs are
 						  * skipped; of equal ones the first */
-	TB_EXPR_LEAST
+	TB_EXPR_LEAST,
+	TB_EXPR_MODEL		 /* index: TbModelKind (model.h); args: the model, an array
+						  * PARAM of FLOAT8, then a FLOAT8 for each column */
 } TbExprOp;
 
 /* An expression node. 24 bytes. Operands: args[first_arg .. +nargs). */

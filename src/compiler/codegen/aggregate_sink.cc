@@ -15,6 +15,13 @@ namespace turbine {
 
 using llvm::Value;
 
+namespace {
+
+/* A key that costs more is computed once for each tuple, in integer comparisons; others again where they are used. */
+constexpr uint32_t kKeepCost = 64;
+
+}  // namespace
+
 bool is_fused(const Program& program, const FilterPlan& filters) {
   if (program.sink() != TB_SINK_AGGREGATE || program.grouped()) return false;
   if (!program.joins().empty() || !filters.selective.empty()) return false;
@@ -36,6 +43,49 @@ AggregateSink::AggregateSink(HostTile& tile, const GroupLayout& layout)
 void AggregateSink::bind() {
   table_ = tile_.field(ir_.getPtrTy(), offsetof(TbPipelineArgs, groups));
   accumulators_.bind(table_);
+  for (uint32_t key : program_.keys()) {
+    const TbExpr& e = program_.expr(key);
+    const bool keep = e.cost > kKeepCost && !tb_type_is_text(e.type) && tb_type_width(e.type) <= sizeof(uint64_t);
+    kept_.push_back({});
+    if (!keep) continue;
+    kept_.back().values = tile_.take_scratch(sizeof(uint64_t) * TB_TILE_ROWS);
+    kept_.back().nulls = tile_.take_scratch(TB_TILE_ROWS);
+  }
+}
+
+/* Puts the keys that are evaluated aside, as those of tuple k. */
+void AggregateSink::keep_keys(Value* k) {
+  for (size_t i = 0; i < kept_.size(); i++) {
+    if (!kept_[i].values) continue;
+    const RowValue& key = groups_.keys()[i];
+    llvm::Type* type = rows_.memory_type(program_.expr(program_.keys()[i]).type);
+    Value* stored = key.value->getType() == type ? key.value : ir_.CreateZExt(key.value, type);
+    ir_.CreateStore(stored, rows_.index(ir_.getInt64Ty(), kept_[i].values, k));
+    Value* null = key.null ? ir_.CreateZExt(key.null, ir_.getInt8Ty()) : ir_.getInt8(0);
+    ir_.CreateStore(null, rows_.index(ir_.getInt8Ty(), kept_[i].nulls, k));
+  }
+}
+
+/* The keys of tuple k: as they were kept, or evaluated again. */
+void AggregateSink::load_keys(Value* k) {
+  llvm::SmallVector<RowValue, 4> keys;
+  for (size_t i = 0; i < kept_.size(); i++) {
+    const uint32_t expr = program_.keys()[i];
+    const TbExpr& e = program_.expr(expr);
+    if (!kept_[i].values) {
+      keys.push_back(rows_.eval(expr, nullptr));
+      continue;
+    }
+    RowValue key;
+    key.value = ir_.CreateLoad(rows_.memory_type(e.type), rows_.index(ir_.getInt64Ty(), kept_[i].values, k));
+    if (e.type == TB_TYPE_BOOL) key.value = ir_.CreateICmpNE(key.value, ir_.getInt8(0));
+    if (e.flags & TB_EX_NULLABLE) {
+      Value* null = ir_.CreateLoad(ir_.getInt8Ty(), rows_.index(ir_.getInt8Ty(), kept_[i].nulls, k));
+      key.null = ir_.CreateICmpNE(null, ir_.getInt8(0));
+    }
+    keys.push_back(key);
+  }
+  groups_.set_keys(keys);
 }
 
 void AggregateSink::emit(const TupleBatch& b) { program_.grouped() ? emit_grouped(b) : emit_ungrouped(b); }
@@ -112,6 +162,7 @@ Value* AggregateSink::emit_group_hashes(const TupleBatch& b) {
       [&](Value* k, const Carried& now) -> Carried {
         tile_.begin_tuple(b, k);
         groups_.eval_keys(nullptr);
+        keep_keys(k);
         Value* errors = rows_.take_errors();
         Value* hash = groups_.hash();
         ir_.CreateStore(hash, rows_.index(ir_.getInt64Ty(), tile_.hashes(), k));
@@ -131,7 +182,7 @@ Value* AggregateSink::emit_group_hashes(const TupleBatch& b) {
 void AggregateSink::emit_reserve(const TupleBatch& b) {
   emit_loop(rows_, "reserve", ir_.getInt64(0), b.count, {}, [&](Value* k, const Carried&) -> Carried {
     tile_.begin_tuple(b, k);
-    groups_.eval_keys(nullptr);
+    load_keys(k);
     Value* hash = ir_.CreateLoad(ir_.getInt64Ty(), rows_.index(ir_.getInt64Ty(), tile_.hashes(), k));
     ir_.CreateStore(groups_.find_or_insert(hash), tile_.word_at(tile_.words(), k));
     return {};

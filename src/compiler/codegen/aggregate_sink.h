@@ -32,6 +32,8 @@ class AggregateSink {
   Value* emit_state_sizes(const TupleBatch& b);
   Value* emit_group_hashes(const TupleBatch& b);
   void emit_group_room(const TupleBatch& b, Value* bytes);
+  void keep_keys(Value* k);
+  void load_keys(Value* k);
   void emit_reserve(const TupleBatch& b);
   void emit_apply(const TupleBatch& b);
 
@@ -42,6 +44,11 @@ class AggregateSink {
   Accumulators accumulators_;
   GroupTableEmitter groups_;
   Value* table_ = nullptr;
+  /* Scratch memory of the keys that are kept from their hash to their look-up: a value and a byte per tuple. */
+  struct KeptKey {
+    Value *values = nullptr, *nulls = nullptr;
+  };
+  std::vector<KeptKey> kept_;
 };
 
 }  // namespace turbine

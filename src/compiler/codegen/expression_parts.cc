@@ -40,6 +40,7 @@ uint32_t own_weight(const TbExpr& e) {
   constexpr uint32_t kRaising = 4;
   constexpr uint32_t kMostOfCost = 16;
   constexpr uint32_t kSearch = 24;
+  constexpr uint32_t kModel = 24;
   switch (e.op) {
     case TB_EXPR_COLUMN:
     case TB_EXPR_PARAM: return 1;
@@ -53,6 +54,7 @@ uint32_t own_weight(const TbExpr& e) {
     case TB_EXPR_ANY:
     case TB_EXPR_ALL: return kSearch;
     case TB_EXPR_RESCALE: return 2 + kRaising;
+    case TB_EXPR_MODEL: return 2 * e.nargs + kModel;
     default: return 2;
   }
 }
@@ -163,16 +165,35 @@ std::vector<uint32_t> ExpressionParts::roots() const {
   return all;
 }
 
+/* Of all roots in one function, where what they share is evaluated once. */
+uint64_t ExpressionParts::weight_together(const std::vector<uint32_t>& all) const {
+  uint64_t sum = 0;
+  std::vector<bool> seen(program_.exprs().size());
+  std::vector<uint32_t> waiting = all;
+  while (!waiting.empty()) {
+    const uint32_t expr = waiting.back();
+    waiting.pop_back();
+    const TbExpr& e = program_.expr(expr);
+    if (is_leaf(e)) sum += own_weight(e);
+    if (seen[expr] || is_leaf(e)) continue;
+    seen[expr] = true;
+    if (is_part_[expr] || group_begins_.contains(expr)) {
+      sum += weight_as_operand(expr);
+      continue;
+    }
+    const auto args = program_.args(e);
+    sum += own_weight(e) * (is_list(e) ? args.size() + 1 : 1);
+    waiting.insert(waiting.end(), args.begin(), args.end());
+  }
+  return sum;
+}
+
 /* Many expressions of middling weight are a large function, too. */
 void ExpressionParts::cut_roots() {
-  uint64_t sum = 0;
   const std::vector<uint32_t> all = roots();
-  for (uint32_t root : all) sum += weight_as_operand(root);
   for (uint32_t root : all) {
-    if (sum <= uint64_t{kMostRoots} * most_weight_) return;
-    if (is_part_[root] || weight_[root] <= 2 * kCallWeight) continue;
-    is_part_[root] = true;
-    sum -= weight_[root] - kCallWeight;
+    if (weight_together(all) <= uint64_t{kMostRoots} * most_weight_) return;
+    if (!is_part_[root] && weight_[root] > 2 * kCallWeight) is_part_[root] = true;
   }
 }
 

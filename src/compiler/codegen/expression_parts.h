@@ -61,6 +61,7 @@ class ExpressionParts {
   void cut_operands(const TbExpr& e);
   void group_operands(uint32_t expr, const TbExpr& e);
   void count_users();
+  uint64_t weight_together(const std::vector<uint32_t>& all) const;
   void cut_roots();
   void note_readers();
   std::vector<uint32_t> roots() const;

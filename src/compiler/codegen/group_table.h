@@ -25,8 +25,10 @@ class GroupTableEmitter {
   /* Loads the table's fields; again where the table may have moved. */
   void bind(llvm::Value* table);
 
-  /* Evaluates the keys of the current row. */
+  /* Evaluates the keys of the current row; or takes them from where they were kept. */
   void eval_keys(llvm::Value* active);
+  void set_keys(llvm::ArrayRef<RowValue> keys) { keys_.assign(keys.begin(), keys.end()); }
+  llvm::ArrayRef<RowValue> keys() const { return keys_; }
   llvm::Value* hash();        // i64
   llvm::Value* text_bytes();  // i64: arena bytes that a new group needs, or nullptr
 

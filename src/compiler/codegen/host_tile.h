@@ -45,8 +45,9 @@ class HostTile {
   /* Adds bits (i32; nullptr: none) to the chunk's errors. */
   void or_errors(llvm::Value* bits);
 
-  /* An array of uint32, one per place, that stays the caller's. Throws std::runtime_error if the scratch memory,
-   * TB_SCRATCH_SIZE bytes, has no room left. */
+  /* An array that stays the caller's, of bytes, or of a uint32 per place. Throws std::runtime_error if the scratch
+   * memory, TB_SCRATCH_SIZE bytes, has no room left. */
+  llvm::Value* take_scratch(uint64_t bytes);
   llvm::Value* take_words() { return take_scratch(4 * TB_TILE_ROWS); }
   llvm::Value* word_at(llvm::Value* words, llvm::Value* i) { return rows_.index(ir_.getInt32Ty(), words, i); }
   /* Arrays that are free between steps, one element per place: uint8, uint64, uint32. */
@@ -70,8 +71,6 @@ class HostTile {
   void emit_stop(llvm::Value* stop);
 
  private:
-  llvm::Value* take_scratch(uint64_t bytes);
-
   ModuleBuilder& builder_;
   const Program& program_;
   llvm::IRBuilder<> ir_;

@@ -11,7 +11,9 @@
 #include <bit>
 #include <cstddef>
 
+#include "compiler/codegen/loop_emitter.h"
 #include "turbine/kernel.h"
+#include "turbine/model.h"
 
 namespace turbine {
 
@@ -629,6 +631,57 @@ RowValue RowEmitter::eval_rescale(const TbExpr& e, Value* active) {
   return v;
 }
 
+/* w[0] + w[1] * x[0] + ... */
+Value* RowEmitter::eval_linear(Value* weights, llvm::ArrayRef<Value*> x) {
+  auto weight = [&](uint64_t i) {
+    Value* loaded = load(ir_.getDoubleTy(), weights, i * sizeof(double));
+    // Nothing writes parameters while code runs: a loop loads them once.
+    llvm::cast<llvm::LoadInst>(loaded)->setMetadata(llvm::LLVMContext::MD_invariant_load,
+                                                    llvm::MDNode::get(builder_.context(), {}));
+    return loaded;
+  };
+  Value* sum = weight(0);
+  for (size_t i = 0; i < x.size(); i++)
+    sum = ir_.CreateIntrinsic(llvm::Intrinsic::fma, {ir_.getDoubleTy()}, {weight(i + 1), x[i], sum});
+  return sum;
+}
+
+/* The row's values go to the stack, from where an inlined body takes them into registers. */
+Value* RowEmitter::eval_nearest(const TbExpr& e, const RowValue& centroids, llvm::ArrayRef<Value*> x) {
+  llvm::BasicBlock& entry = ir_.GetInsertBlock()->getParent()->getEntryBlock();
+  llvm::IRBuilder<> at_entry(&entry, entry.getFirstInsertionPt());
+  llvm::Type* type = llvm::ArrayType::get(ir_.getDoubleTy(), x.size());
+  Value* values = at_entry.CreateAlloca(type, nullptr, "model_row");
+  for (size_t i = 0; i < x.size(); i++) store(x[i], values, i * sizeof(double));
+  return call_rt(e.index == TB_MODEL_NEAREST ? "rt_nearest" : "rt_nearest_distance",
+                 {centroids.value, centroids.length, values, ir_.getInt32(static_cast<uint32_t>(x.size()))});
+}
+
+/* NULL if one of the row's values is; the model is none. */
+RowValue RowEmitter::eval_model(const TbExpr& e, Value* active) {
+  const auto args = program_.args(e);
+  const RowValue model = eval(args[0], active);
+  llvm::SmallVector<Value*, 16> x;
+  RowValue out;
+  for (uint32_t arg : args.subspan(1)) {
+    const RowValue v = eval(arg, active);
+    x.push_back(v.value);
+    out.null = or_maybe(out.null, v.null);
+  }
+  if (tb_model_has_centroids(e.index)) {
+    Value* wanted = and_maybe(active, not_null(out));
+    auto search = [&]() -> Carried { return {eval_nearest(e, model, x)}; };
+    out.value = wanted ? emit_if(*this, "nearest", wanted, {llvm::Constant::getNullValue(type_of(e.type))}, search)[0]
+                       : search()[0];
+    return out;
+  }
+  out.value = eval_linear(model.value, x);
+  if (e.index == TB_MODEL_LOGISTIC) out.value = call_rt("rt_logistic", {out.value});
+  if (e.index == TB_MODEL_VARIANCE) out.value = call_rt("rt_logistic_variance", {out.value});
+  if (e.index == TB_MODEL_SOFTPLUS) out.value = call_rt("rt_softplus", {out.value});
+  return out;
+}
+
 /* What several expressions use is evaluated once where it can be: once in each function. */
 RowValue RowEmitter::eval(uint32_t expr, Value* active) {
   const bool shared = parts_->is_shared(expr);
@@ -687,6 +740,7 @@ RowValue RowEmitter::eval_here(uint32_t expr, Value* active) {
     case TB_EXPR_ANY: return eval_array(e, true, active);
     case TB_EXPR_ALL: return eval_array(e, false, active);
     case TB_EXPR_RESCALE: return eval_rescale(e, active);
+    case TB_EXPR_MODEL: return eval_model(e, active);
     default: return eval_test(e, active);
   }
 }

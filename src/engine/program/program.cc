@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "engine/program/program_check.h"
+#include "turbine/model.h"
 #include "turbine/params.h"
 #include "turbine/wire.h"
 
@@ -120,6 +121,7 @@ void check_params(const Program& program, std::span<const uint8_t> block) {
   if (header.reserved[0] != 0 || header.reserved[1] != 0) throw ProgramError("parameters: reserved field");
 
   // Each value has its shape.
+  std::vector<uint32_t> lengths(header.count);
   for (size_t i = 0; i < header.count; i++) {
     const TbParamShape& shape = program.params()[i];
     TbParam value;
@@ -129,12 +131,24 @@ void check_params(const Program& program, std::span<const uint8_t> block) {
       if (!(shape.flags & TB_PARAM_NULLABLE)) fail_param(i, "is NULL but its shape says never");
       continue;
     }
+    lengths[i] = value.length;
     if (shape.flags & TB_PARAM_ARRAY)
       check_array(block, i, first, shape.type, value);
     else if (tb_type_is_text(shape.type))
       value_bytes(block, i, first, value.offset, value.length);
     else if (shape.type == TB_TYPE_BOOL && value.value[0] > 1)
       fail_param(i, "boolean");
+  }
+
+  // Models are as long as code reads them.
+  for (const TbExpr& e : program.exprs()) {
+    if (e.op != TB_EXPR_MODEL) continue;
+    const uint32_t param = program.expr(program.args(e)[0]).index;
+    const uint32_t columns = e.nargs - 1u;
+    const bool whole = tb_model_has_centroids(e.index)
+                           ? lengths[param] > 0 && lengths[param] % tb_model_length(e.index, columns, 1) == 0
+                           : lengths[param] == tb_model_length(e.index, columns, 0);
+    if (!whole) fail_param(param, "length of a model");
   }
 }
 

@@ -8,6 +8,7 @@
  */
 #include "engine/program/program_check.h"
 
+#include "turbine/model.h"
 #include "turbine/wire.h"
 
 namespace turbine {
@@ -141,9 +142,10 @@ class ExprCheck {
   const TbExpr& arg(const TbExpr& e, uint32_t n) const { return p_.expr(p_.args(e)[n]); }
 
   void check_expr(uint32_t i, const TbExpr& e) {
-    // Arrays are second operands of ANY and ALL only.
+    // Arrays are second operands of ANY and ALL, and the first ones of MODEL.
     const bool list = e.op == TB_EXPR_ANY || e.op == TB_EXPR_ALL;
-    for (uint32_t n = 0; n < e.nargs; n++) need(is_array_[p_.args(e)[n]] == (list && n == 1), i, "array operand");
+    const uint32_t place = list ? 1 : e.op == TB_EXPR_MODEL ? 0 : TB_NONE;
+    for (uint32_t n = 0; n < e.nargs; n++) need(is_array_[p_.args(e)[n]] == (n == place), i, "array operand");
     // Each operation has its own operands.
     switch (e.op) {
       case TB_EXPR_COLUMN: return check_column_ref(i, e);
@@ -172,6 +174,7 @@ class ExprCheck {
         need(e.nargs == 1 && e.index == 0, i, "bad RESCALE");
         need(tb_type_is_numeric(e.type) && tb_type_is_numeric(arg(e, 0).type), i, "RESCALE of no numeric");
         return;
+      case TB_EXPR_MODEL: return check_model(i, e);
       default: program_fail("expression", i, "unknown operation");
     }
   }
@@ -236,6 +239,14 @@ class ExprCheck {
     }
   }
 
+  void check_model(uint32_t i, const TbExpr& e) {
+    need(e.index >= TB_MODEL_LINEAR && e.index <= TB_MODEL_DISTANCE, i, "no such model");
+    need(e.nargs >= 2, i, "a model of no columns");
+    need(e.type == (e.index == TB_MODEL_NEAREST ? TB_TYPE_INT4 : TB_TYPE_FLOAT8), i, "result type");
+    for (uint32_t n = 0; n < e.nargs; n++) need(arg(e, n).type == TB_TYPE_FLOAT8, i, "argument type");
+    need(!(arg(e, 0).flags & TB_EX_NULLABLE), i, "a model that may be NULL");
+  }
+
   /* Generated code takes an expression without the flag for never NULL (or
    * never raising): the flags must cover what the operands imply. */
   void check_flags(uint32_t i, const TbExpr& e) {
@@ -258,6 +269,7 @@ class ExprCheck {
       case TB_EXPR_RESCALE:
       case TB_EXPR_ANY:
       case TB_EXPR_ALL:
+      case TB_EXPR_MODEL:
         for (uint32_t n = 0; n < e.nargs; n++) nullable |= (arg(e, n).flags & TB_EX_NULLABLE) != 0;
         break;
       case TB_EXPR_CASE:

@@ -12,6 +12,7 @@
 #include "engine/program/group_layout.h"
 #include "engine/program/kept_row_layout.h"
 #include "engine/program/testing/program_writer.h"
+#include "turbine/model.h"
 
 namespace turbine {
 namespace {
@@ -84,6 +85,28 @@ TEST(Program, ParsesExtremes) {
   other = blob;
   other.exprs.back().nargs = 0;
   EXPECT_THROW(Program::parse(other.blob(TB_SINK_PROJECT)), ProgramError);
+}
+
+/* The model, then a column each. */
+TEST(Program, ParsesModels) {
+  ProgramWriter blob;
+  const uint32_t x = blob.column(TB_TYPE_FLOAT8), y = blob.column(TB_TYPE_FLOAT8), i = blob.column(TB_TYPE_INT4);
+  const uint32_t model = blob.param(TB_TYPE_FLOAT8, 0, TB_PARAM_ARRAY);
+  blob.outputs = {blob.expr(TB_EXPR_MODEL, TB_TYPE_FLOAT8, 0, TB_MODEL_LOGISTIC, {model, x, y})};
+  EXPECT_NO_THROW(Program::parse(blob.blob(TB_SINK_PROJECT)));
+  const auto refused = [&](auto&& damage) {
+    ProgramWriter other = blob;
+    damage(other);
+    EXPECT_THROW(Program::parse(other.blob(TB_SINK_PROJECT)), ProgramError);
+  };
+  refused([](ProgramWriter& w) { w.exprs.back().index = TB_MODEL_DISTANCE + 1; });
+  refused([](ProgramWriter& w) { w.exprs.back().index = 0; });
+  refused([](ProgramWriter& w) { w.exprs.back().index = TB_MODEL_NEAREST; });  // an integer
+  refused([](ProgramWriter& w) { w.exprs.back().nargs = 1; });
+  refused([&](ProgramWriter& w) { w.args.back() = i; });
+  refused([&](ProgramWriter& w) { w.args.back() = model; });
+  refused([&](ProgramWriter& w) { w.args[w.args.size() - 3] = x; });
+  refused([](ProgramWriter& w) { w.params[0].flags |= TB_PARAM_NULLABLE; });
 }
 
 TEST(Program, RefusesEachDamage) {
@@ -468,6 +491,29 @@ TEST_F(Params, RefusesNullFlagsThatAreNeither) {
 TEST_F(Params, RefusesAnotherNumberOfValues) {
   values_.pop_back();
   EXPECT_FALSE(accepted());
+}
+
+/* Code reads as much of a model as the columns need. */
+TEST_F(Params, ChecksLengthsOfModels) {
+  for (const uint32_t kind : {TB_MODEL_LINEAR, TB_MODEL_NEAREST}) {
+    ProgramWriter blob;
+    const uint32_t x = blob.column(TB_TYPE_FLOAT8), y = blob.column(TB_TYPE_FLOAT8);
+    const uint32_t model = blob.param(TB_TYPE_FLOAT8, 0, TB_PARAM_ARRAY);
+    blob.outputs = {
+        blob.expr(TB_EXPR_MODEL, kind == TB_MODEL_LINEAR ? TB_TYPE_FLOAT8 : TB_TYPE_INT4, 0, kind, {model, x, y})};
+    const Program program = Program::parse(blob.blob(TB_SINK_PROJECT));
+    for (uint32_t length = 0; length <= 32; length++) {
+      TbParam value{};
+      value.length = length;
+      value.offset = sizeof(TbParamBlock) + sizeof(TbParam);
+      const std::string bytes(length * 9, '\0');
+      const bool whole = kind == TB_MODEL_LINEAR ? length == 3 : length == 16 || length == 32;
+      if (whole)
+        EXPECT_NO_THROW(check_params(program, bytes_of(params_block({value}, bytes)))) << length;
+      else
+        EXPECT_THROW(check_params(program, bytes_of(params_block({value}, bytes))), ProgramError) << length;
+    }
+  }
 }
 
 TEST_F(Params, ChecksViewsOfTextArrays) {

@@ -436,6 +436,171 @@ RETURNS bigint
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_to_parquet';
 
+-- == Machine learning | learning-reference.md ==
+
+-- Logistic regression by Newton's method in double precision. Rows with a NULL in one of the columns are left out. If no
+-- hyperplane is best because the classes are separable, the weights grow without end: a NOTICE says so.
+CREATE FUNCTION turbine.logregr_train(
+	source text, -- a table, view or foreign table, or a query
+	dependent text, -- name of the column to be predicted: a boolean, or numbers 0 and 1
+	independent text[], -- names of the columns to predict it from: numbers or booleans
+	max_iterations integer DEFAULT 20, -- at least 1
+	tolerance float8 DEFAULT 0.0001, -- ends when the squared change of the weights, over their squares, is at most this
+	l2 float8 DEFAULT 0, -- penalty of large weights: half of this times the sum of their squares, without the constant term
+	OUT coef float8[], -- the constant term, then a coefficient for each column
+	OUT std_err float8[], -- their standard errors; NULL: there are none
+	OUT log_likelihood float8, -- of the rows, without the penalty
+	OUT iterations integer,
+	OUT converged boolean,
+	OUT rows bigint, -- that were used
+	OUT left_out bigint) -- rows with a NULL
+RETURNS record
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_logregr_train';
+
+-- The same over columns of a pinned table by their numbers. Returns the weights, the constant term first.
+CREATE FUNCTION turbine.logregr_train(
+	source reggstore, -- a pinned table
+	dependent smallint, -- attnum_of() the column to be predicted
+	independent smallint[], -- attnums_of() the columns to predict it from
+	max_iterations integer DEFAULT 20, -- at least 1
+	tolerance real DEFAULT 0.0001) -- as above
+RETURNS real[]
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_logregr_train_gstore';
+
+-- Linear regression by the normal equations in double precision. Rows with a NULL in one of the columns are left out.
+CREATE FUNCTION turbine.linregr_train(
+	source text, -- a table, view or foreign table, or a query
+	dependent text, -- name of the column to be predicted
+	independent text[], -- names of the columns to predict it from: numbers or booleans
+	l2 float8 DEFAULT 0, -- penalty: this times the sum of the squared coefficients, without the constant term
+	OUT coef float8[], -- the constant term, then a coefficient for each column
+	OUT std_err float8[], -- their standard errors; NULL: there are too few rows
+	OUT r2 float8, -- part of the variance that the model explains; NULL: the column is constant
+	OUT residual_std_err float8, -- standard deviation of what it does not; NULL: there are too few rows
+	OUT rows bigint, -- that were used
+	OUT left_out bigint) -- rows with a NULL
+RETURNS record
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_linregr_train';
+
+-- Clusters by Lloyd's method, which k-means++ begins. Rows with a NULL in one of the columns are left out.
+CREATE FUNCTION turbine.kmeans(
+	source text, -- a table, view or foreign table, or a query
+	columns text[], -- names of columns: numbers or booleans
+	k integer, -- number of clusters
+	max_iterations integer DEFAULT 100, -- at least 1
+	tolerance float8 DEFAULT 0.0001, -- ends when the sum of the squared moves, over the mean variance of the columns, is at most this
+	seed bigint DEFAULT 0, -- of the random choice of the first centroids: equal ones of the same rows give the same clusters
+	initial float8[] DEFAULT NULL, -- centroids to begin with, in place of that choice
+	OUT centroids float8[], -- a row for each cluster, and in it a value for each column
+	OUT sizes bigint[], -- rows of each cluster
+	OUT inertia float8, -- sum of the squared distances to the nearest centroid
+	OUT iterations integer,
+	OUT converged boolean,
+	OUT rows bigint, -- that were used
+	OUT left_out bigint) -- rows with a NULL
+RETURNS record
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_kmeans';
+
+-- Principal components, by descending variance. Rows with a NULL in one of the columns are left out.
+CREATE FUNCTION turbine.pca(
+	source text, -- a table, view or foreign table, or a query
+	columns text[], -- names of columns: numbers or booleans
+	components integer DEFAULT NULL, -- how many; NULL: as many as columns
+	standardize boolean DEFAULT false, -- divide each column by its standard deviation first
+	OUT component integer, -- its number, from 1
+	OUT variance float8, -- along it, of a sample
+	OUT ratio float8, -- of that to the variance of all; NULL: there is none
+	OUT weights float8[], -- a vector of length 1, whose largest element is positive
+	OUT coef float8[]) -- linregr_predict of these is the row's value along the component
+RETURNS SETOF record
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_pca';
+
+-- The value of a linear model for a row: `coef[1] + coef[2] * x1 + …`. NULL if one of the row's values is.
+CREATE FUNCTION turbine.linregr_predict(
+	coef float8[], -- of linregr_train: the constant term, then a coefficient for each column
+	VARIADIC x float8[]) -- the row's columns, in the order of training
+RETURNS float8
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE COST 5
+AS 'MODULE_PATHNAME', 'turbine_linregr_predict';
+
+-- The probability of the class 1 for a row. NULL if one of the row's values is.
+CREATE FUNCTION turbine.logregr_predict(
+	coef float8[], -- of logregr_train
+	VARIADIC x float8[]) -- the row's columns, in the order of training
+RETURNS float8
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'turbine_logregr_predict';
+
+-- `p * (1 - p)` of the probability `p` of logregr_predict.
+CREATE FUNCTION turbine.logregr_variance(
+	coef float8[], -- of logregr_train
+	VARIADIC x float8[]) -- the row's columns
+RETURNS float8
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'turbine_logregr_variance';
+
+-- `-ln(1 - p)` of the probability `p` of logregr_predict, exact where `p` is near 1.
+CREATE FUNCTION turbine.logregr_softplus(
+	coef float8[], -- of logregr_train
+	VARIADIC x float8[]) -- the row's columns
+RETURNS float8
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'turbine_logregr_softplus';
+
+-- The number of the nearest centroid, from 1; of two that are equally near, the lower one. NULL if one of the row's values is.
+CREATE FUNCTION turbine.kmeans_predict(
+	centroids float8[], -- of kmeans: two dimensions, a row for each centroid
+	VARIADIC x float8[]) -- the row's columns, in the order of training
+RETURNS integer
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE COST 100
+AS 'MODULE_PATHNAME', 'turbine_kmeans_predict';
+
+-- The Euclidean distance to the nearest centroid.
+CREATE FUNCTION turbine.kmeans_distance(
+	centroids float8[], -- of kmeans
+	VARIADIC x float8[]) -- the row's columns
+RETURNS float8
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE COST 100
+AS 'MODULE_PATHNAME', 'turbine_kmeans_distance';
+
+-- A model as devices read it; NULL if it does not fit the number of columns. Queries call these, nobody else needs to.
+CREATE FUNCTION turbine.coefficient_parameter(
+	coef float8[],
+	columns integer)
+RETURNS float8[]
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_coefficient_parameter';
+-- The same for centroids.
+CREATE FUNCTION turbine.centroid_parameter(
+	centroids float8[],
+	columns integer)
+RETURNS float8[]
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_centroid_parameter';
+
+-- Trainings of models that run now, of all databases. Of roles that the user may not act for only the first three columns are
+-- shown, except to members of `pg_read_all_stats`.
+CREATE FUNCTION turbine.training_progress(
+	OUT pid integer, -- backend
+	OUT database oid, -- number of its database
+	OUT role regrole, -- whose rights it has
+	OUT function text, -- logregr_train, linregr_train, kmeans or pca
+	OUT rows bigint, -- that it learns from; NULL: they are being counted
+	OUT iteration integer, -- that is done
+	OUT change float8, -- of the model in that iteration, as the tolerance counts it; NULL: none yet
+	OUT objective float8, -- log-likelihood of logregr_train; NULL: none
+	OUT started timestamptz)
+RETURNS SETOF record
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_training_progress';
+CREATE VIEW turbine.training_progress AS SELECT * FROM turbine.training_progress();
+GRANT SELECT ON turbine.training_progress TO PUBLIC;
+
 -- What psql shows with \df+, \dv+, \dn+ and \des+: one COMMENT for every object.
 COMMENT ON SCHEMA turbine IS 'what pg_turbine tells and does: devices, counters, the column cache, files';
 COMMENT ON FUNCTION turbine.devices() IS 'devices that the service offers, and what they are doing';
@@ -496,3 +661,18 @@ COMMENT ON FUNCTION turbine.to_parquet(text, text, text) IS 'writes a query''s r
 COMMENT ON FUNCTION turbine.plcuda_call_handler() IS 'handler of LANGUAGE plcuda';
 COMMENT ON FUNCTION turbine.plcuda_validator(oid) IS 'compiles a function of LANGUAGE plcuda';
 COMMENT ON LANGUAGE plcuda IS 'functions in CUDA C++, which run in a process of their own';
+COMMENT ON FUNCTION turbine.logregr_train(text, text, text[], integer, float8, float8) IS 'logistic regression over a table or query';
+COMMENT ON FUNCTION turbine.logregr_train(reggstore, smallint, smallint[], integer, real) IS 'logistic regression over columns of a pinned table';
+COMMENT ON FUNCTION turbine.linregr_train(text, text, text[], float8) IS 'linear regression over a table or query';
+COMMENT ON FUNCTION turbine.kmeans(text, text[], integer, integer, float8, bigint, float8[]) IS 'clusters of the rows of a table or query';
+COMMENT ON FUNCTION turbine.pca(text, text[], integer, boolean) IS 'principal components of the columns of a table or query';
+COMMENT ON FUNCTION turbine.linregr_predict(float8[], float8[]) IS 'value of a linear model for a row';
+COMMENT ON FUNCTION turbine.logregr_predict(float8[], float8[]) IS 'probability that a row is of class 1';
+COMMENT ON FUNCTION turbine.logregr_variance(float8[], float8[]) IS 'p * (1 - p) of that probability';
+COMMENT ON FUNCTION turbine.logregr_softplus(float8[], float8[]) IS '-ln(1 - p) of that probability';
+COMMENT ON FUNCTION turbine.kmeans_predict(float8[], float8[]) IS 'number of the nearest centroid';
+COMMENT ON FUNCTION turbine.kmeans_distance(float8[], float8[]) IS 'distance to the nearest centroid';
+COMMENT ON FUNCTION turbine.coefficient_parameter(float8[], integer) IS 'coefficients as devices read them';
+COMMENT ON FUNCTION turbine.centroid_parameter(float8[], integer) IS 'centroids as devices read them';
+COMMENT ON FUNCTION turbine.training_progress() IS 'trainings of models that run now';
+COMMENT ON VIEW turbine.training_progress IS 'trainings of models that run now';

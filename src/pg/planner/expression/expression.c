@@ -486,9 +486,8 @@ contains_case_test(Node *node, void *context)
 	return expression_tree_walker(node, contains_case_test, context);
 }
 
-/* No columns, and the same value all through the query. */
-static bool
-is_constant_in_query(Expr *expr)
+bool
+tb_is_constant_in_query(Expr *expr)
 {
 	return !contain_var_clause((Node *) expr) &&
 		!contain_volatile_functions((Node *) expr) && !contain_subplans((Node *) expr) &&
@@ -513,14 +512,19 @@ numeric_parameter(TbTranslator *t, Expr *expr)
 	return value;
 }
 
+bool
+tb_is_harmless_parameter(const TbTranslator *t, const Expr *expr)
+{
+	return IsA(expr, Param) && !is_initplan_output(t->root, (const Param *) expr);
+}
+
 static bool
 translate_parameter(TbTranslator *t, Expr *expr, TbValue *value)
 {
 	TbTypeInfo info;
 	Oid		   typid = exprType((Node *) expr);
-	bool	   harmless = IsA(expr, Param) && !is_initplan_output(t->root, (Param *) expr);
 
-	if (t->conditional > 0 && !harmless)
+	if (t->conditional > 0 && !tb_is_harmless_parameter(t, expr))
 		return tb_refuse(
 			t, "an expression without columns that is evaluated for some rows only");
 	if (!tb_type_of(typid, exprTypmod((Node *) expr), &info))
@@ -576,11 +580,17 @@ refuse_subplan(TbTranslator *t, const SubPlan *subplan)
 static bool
 translate_node(TbTranslator *t, Expr *expr, TbValue *value)
 {
+	TbModelKind model;
+	Oid namespace;
+
 	switch (nodeTag(expr))
 	{
 		case T_FuncExpr:
 			if (((FuncExpr *) expr)->funcretset)
 				return tb_refuse(t, "a set-returning function");
+			if (tb_model_function(((FuncExpr *) expr)->funcid, &model, &namespace))
+				return tb_translate_model(t, model, namespace, ((FuncExpr *) expr)->args,
+										  value);
 			return tb_translate_call(t, ((FuncExpr *) expr)->funcid,
 									 ((FuncExpr *) expr)->inputcollid,
 									 ((FuncExpr *) expr)->args, value);
@@ -653,7 +663,7 @@ tb_translate(TbTranslator *t, Expr *expr, TbValue *value)
 		*value = *t->case_value;
 		return true;
 	}
-	if (is_constant_in_query(expr))
+	if (tb_is_constant_in_query(expr))
 		return translate_parameter(t, expr, value);
 
 	/* What refers to a CASE's value means something else in another CASE. */

@@ -5,9 +5,12 @@
  *   expression.c          columns, literals, parameters, conditions; dispatch
  *   expression_call.c     functions and operators, dates and times among them
  *   expression_numeric.c  numeric arithmetic: scales and digits
+ *   expression_model.c    predictions of models
  */
 #ifndef TURBINE_PG_PLANNER_EXPRESSION_EXPRESSION_INTERNAL_H
 #define TURBINE_PG_PLANNER_EXPRESSION_EXPRESSION_INTERNAL_H
+
+#include "turbine/model.h"
 
 #include "pg/planner/expression/expression.h"
 
@@ -27,6 +30,11 @@ extern bool	   tb_is_null_literal(const TbValue *value);
 /* CASE WHEN conditions[i] THEN values[i] ... ELSE values[n] */
 extern bool	   tb_make_case(TbTranslator *t, int nconditions, const TbValue *conditions,
 							TbValue *values, TbValue *result);
+
+/* No columns, and the same value all through the query. */
+extern bool tb_is_constant_in_query(Expr *expr);
+/* A parameter that may be read although PostgreSQL might not have got there. */
+extern bool tb_is_harmless_parameter(const TbTranslator *t, const Expr *expr);
 
 /* expression_call.c */
 extern bool tb_translate_call(TbTranslator *t, Oid funcid, Oid collation, List *args,
@@ -54,5 +62,11 @@ extern void	   tb_numeric_unify(TbTranslator *t, int nvalues, TbValue *values);
 extern TbValue tb_numeric_display(TbTranslator *t, const TbValue *value);
 /* Whether values differ in scale or vary themselves; NULL literals don't count. */
 extern bool	   tb_numeric_mixed(int nvalues, const TbValue *values);
+
+/* expression_model.c */
+/* Whether the function is one of a model's; its kind, and the schema of the extension. */
+extern bool tb_model_function(Oid funcid, TbModelKind *kind, Oid *namespace);
+extern bool tb_translate_model(TbTranslator *t, TbModelKind kind, Oid namespace, List *args,
+							   TbValue *value);
 
 #endif

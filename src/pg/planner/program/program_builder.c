@@ -16,9 +16,14 @@
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 
+#include "turbine/model.h"
+
 #include "pg/convert/numeric_format.h"
 #include "pg/convert/numeric_statistics.h"
 #include "pg/planner/program/program_builder_state.h"
+
+/* Of an exponential and a division, in integer comparisons. */
+#define MODEL_COST 24
 
 #define GROW(list, array) \
 	do \
@@ -472,6 +477,10 @@ own_cost(TbExpr *expr)
 		case TB_EXPR_GREATEST:
 		case TB_EXPR_LEAST:
 			expr->cost += (expr->nargs - 1) * (tb_functions[expr->index].cost + 1);
+			break;
+		case TB_EXPR_MODEL:
+			/* Of centroids whoever knows their number adds more. */
+			expr->cost += expr->nargs + (expr->index == TB_MODEL_LINEAR ? 0 : MODEL_COST);
 			break;
 		case TB_EXPR_RESCALE:
 			expr->flags |= TB_EX_RAISES;
