@@ -5,6 +5,7 @@
  *   expression.c          columns, literals, parameters, conditions; dispatch
  *   expression_call.c     functions and operators, dates and times among them
  *   expression_numeric.c  numeric arithmetic: scales and digits
+ *   expression_routine.c  functions of LANGUAGE turbine
  */
 #ifndef TURBINE_PG_PLANNER_EXPRESSION_EXPRESSION_INTERNAL_H
 #define TURBINE_PG_PLANNER_EXPRESSION_EXPRESSION_INTERNAL_H
@@ -41,6 +42,11 @@ extern bool tb_translate_nullif(TbTranslator *t, OpExpr *expr, TbValue *value);
 /* f(args) of translated operands. */
 extern bool tb_call_on_values(TbTranslator *t, Oid funcid, Oid collation, int nargs,
 							  TbValue *args, TbValue *value);
+
+/* expression_routine.c */
+extern bool tb_translate_routine(TbTranslator *t, FuncExpr *call, TbValue *value);
+/* Inside a body: what a slot of it holds. */
+extern bool tb_translate_slot(TbTranslator *t, Var *var, TbValue *value);
 
 /* expression_numeric.c */
 extern bool	   tb_numeric_call(TbTranslator *t, Oid funcid, int nargs, TbValue *args,

@@ -1,0 +1,85 @@
+/*
+ * routine.h - functions of LANGUAGE turbine, compiled: typed expressions of PostgreSQL and
+ * the steps between them.
+ *
+ * The meaning of a routine, which all who run it share:
+ *   - Its slots hold values: first the arguments, then variables. Expressions read slot s
+ * as Var (TB_ROUTINE_VARNO, s + 1).
+ *   - Steps are run in order. Then `result` is the function's value.
+ *   - An argument is evaluated once, before the first step, whether or not the body reads
+ * it.
+ */
+#ifndef TURBINE_PG_LANGUAGE_ROUTINE_H
+#define TURBINE_PG_LANGUAGE_ROUTINE_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+#include "nodes/primnodes.h"
+
+#define TB_ROUTINE_VARNO 1
+
+typedef enum TbStepKind
+{
+	TB_STEP_SET,  /* slot = expr */
+	TB_STEP_IF,	  /* if expr is true: steps; else: otherwise */
+	TB_STEP_WHILE /* while expr is true: steps */
+} TbStepKind;
+
+typedef struct TbStep
+{
+	TbStepKind kind;
+	int		   slot;
+	Expr	  *expr;	  /* of the slot's type; or a boolean */
+	List	  *steps;	  /* TbStep */
+	List	  *otherwise; /* TbStep */
+} TbStep;
+
+typedef struct TbSlot
+{
+	const char *name; /* NULL: it has none */
+	Oid			type;
+	int32		typmod;
+	Oid			collation;
+	int16		length;
+	bool		byval;
+} TbSlot;
+
+typedef struct TbRoutine
+{
+	Oid			function;
+	const char *name;
+	bool		strict;		/* NULL if an argument is NULL */
+	bool		has_rights; /* SECURITY DEFINER or SET: it runs as it was defined only */
+	bool		has_loops;	/* it, or what it calls */
+	bool		is_stable;	/* depends on the session's time zone; else it is immutable */
+	int			nargs;
+	int			nslots;
+	TbSlot	   *slots;
+	List	   *steps; /* TbStep */
+	Expr	   *result;
+	List
+		*callees; /* OIDs of functions of the language that it calls, and that these call */
+	List *direct_callees;
+	int	  size;	  /* expressions, with those of the functions that it calls */
+	int	  depth;  /* 1, or more than that of any function that it calls */
+} TbRoutine;
+
+/* A compilation under way, for those within it. */
+typedef struct TbCompilation TbCompilation;
+
+/* Whether a function is of LANGUAGE turbine. */
+extern bool tb_is_routine(Oid function);
+
+/*
+ * The routine of a function that is called with this collation. Raises what CREATE FUNCTION
+ * would: bodies are looked at when they are called. The result is kept, and valid until
+ * the next question for the same function. `within`: NULL, or who asks.
+ */
+extern const TbRoutine *tb_routine_of(Oid function, Oid collation, TbCompilation *within);
+
+/* Whether the current user may execute the function and all that it calls, and nobody's
+ * hook or setting is in the way: then its body may stand for its call. */
+extern bool tb_routine_may_be_inlined(const TbRoutine *routine);
+
+#endif
