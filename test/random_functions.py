@@ -12,7 +12,7 @@ from typing import NamedTuple
 INTEGERS = ("int4", "int8")
 # Name in both languages, literals, columns of the table.
 TYPES = {
-    "int4": ("int4", ("0", "1", "2", "7", "100"), ("a", "b")),
+    "int4": ("int4", ("0", "1", "2", "7", "100", "40000"), ("a", "b")),
     "int8": ("int8", ("0::int8", "3::int8", "11::int8", "1000000::int8"), ("l", "m")),
     "float8": ("float8", ("0.5::float8", "2::float8", "1e3::float8", "0::float8"), ("x", "y")),
     "numeric": ("numeric(14,3)", ("0.5", "2", "10.125", "0"), ("n", "o")),
@@ -228,12 +228,12 @@ class FunctionMaker:
             a, b = self.condition(depth - 1), self.condition(depth - 1)
             return join(self.pick(("({} and {})", "({} or {})", "(not {} or {})")), a, b)
         if self.chance(0.15) and (flag := self.variable("bool")):
-            return join(self.pick(("{}", "{} is not true", "{} is false")), flag)
+            return join(self.pick(("{}", "({} is not true)", "({} is false)")), flag)
         name, family = self.pick(self.scope)
         left = same(name)
         form = self.random.randrange(8)
         if form == 0:
-            return join("{} is " + self.pick(("", "not ")) + "null", left)
+            return join("({} is " + self.pick(("", "not ")) + "null)", left)
         if form == 1:
             return join("({} is distinct from {})", left, self.leaf(family))
         if form == 2 and family in INTEGERS:
@@ -362,10 +362,10 @@ class FunctionMaker:
         if form == 1:
             return f"SELECT {call} AS k, count(*), min(id) FROM r GROUP BY 1"
         if form == 2:
-            total = f", sum({call})" if function.result in ("int4", "int8", "numeric", "float8") else ""
-            extreme = f", min({call}), max({call})" if function.result not in ("bool", "text") else ""
+            total = f", sum({call}) AS total" if function.result in ("int4", "int8", "numeric", "float8") else ""
+            extreme = f", min({call}) AS least, max({call}) AS most" if function.result not in ("bool", "text") else ""
             return f"SELECT count({call}){extreme}{total} FROM r"
         if form == 3:
             column = TYPES[function.result][2][0]
             return f"SELECT count(*), min(r.id), max(w.id) FROM r JOIN w ON {call} = w.{column}"
-        return f"SELECT r.id, {call} FROM r JOIN w ON r.id = w.id"
+        return f"SELECT r.id, {call} AS v FROM r JOIN w ON r.id = w.id"

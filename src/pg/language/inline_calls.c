@@ -146,11 +146,11 @@ count_uses(Node *node, Uses *uses)
 	{
 		case T_Var:
 		{
-			int slot = ((Var *) node)->varattno - 1;
+			int reg = ((Var *) node)->varattno - 1;
 
-			uses->all[slot]++;
+			uses->all[reg]++;
 			if (uses->conditions > 0)
-				uses->conditional[slot]++;
+				uses->conditional[reg]++;
 			return false;
 		}
 		case T_BoolExpr:
@@ -233,8 +233,9 @@ body_of_call(const FuncExpr *call, Inliner *inliner)
 	if (list_member_oid(inliner->indexed, call->funcid))
 		return NULL;
 	routine = tb_routine_of(call->funcid, call->inputcollid, NULL);
-	if (routine->steps != NIL || !tb_routine_may_be_inlined(routine) ||
-		!may_take_its_place(routine, call))
+	/* Steps of loops are counted over the whole call. */
+	if (routine->steps != NIL || routine->has_loops ||
+		!tb_routine_may_be_inlined(routine) || !may_take_its_place(routine, call))
 		return NULL;
 	inliner->functions = list_concat_unique_oid(list_append_unique_oid(inliner->functions,
 																	   routine->function),

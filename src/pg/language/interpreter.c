@@ -2,12 +2,12 @@
  * interpreter.c - see interpreter.h. It is what the language means: devices must give the
  * same.
  *
- * PostgreSQL's executor evaluates expressions, which read the slots of the routine as
+ * PostgreSQL's executor evaluates expressions, which read the registers of the routine as
  * columns of a row. Here are the steps between them.
  *
- * Memory: an expression is evaluated in memory that the next step frees. What a slot is set
- * to is copied, and its former value freed, so that a loop needs no more memory than its
- * variables do. Types that are passed by value need neither.
+ * Memory: an expression is evaluated in memory that the next step frees. What a register is
+ * set to is copied, and its former value freed, so that a loop needs no more memory than
+ * its variables do. Types that are passed by value need neither.
  *
  * Steps of loops are counted over the outermost call and all that it calls. The count is a
  * static variable, which the end of a transaction resets if an error has ended the call.
@@ -30,7 +30,7 @@
 typedef struct PreparedStep
 {
 	TbStepKind			 kind;
-	int					 slot;
+	int					 reg;
 	ExprState			*expr;
 	struct PreparedStep *steps;
 	int					 nsteps;
@@ -42,18 +42,18 @@ struct TbInterpreter
 {
 	const char	   *name;
 	int				nargs;
-	int				nslots;
+	int				nregisters;
 	bool			calls;	 /* other routines */
-	bool			copies;	 /* some slot is passed by reference */
-	int16		   *lengths; /* of slots */
+	bool			copies;	 /* some register is passed by reference */
+	int16		   *lengths; /* of registers */
 	bool		   *byval;
-	bool		   *owned;	 /* the slot's value is a copy in `values` */
+	bool		   *owned;	 /* the register's value is a copy in `values` */
 	PreparedStep   *steps;
 	int				nsteps;
 	ExprState	   *result;
 	int16			result_length;
 	bool			result_byval;
-	ExprContext	   *econtext; /* with the slots as its scan tuple */
+	ExprContext	   *econtext; /* with the registers as its scan tuple */
 	TupleTableSlot *row;
 	MemoryContext	values;	  /* copies, during a run */
 };
@@ -96,7 +96,7 @@ prepare_steps(List *steps, int *count)
 		const TbStep *step = list_nth(steps, i);
 
 		prepared[i].kind = step->kind;
-		prepared[i].slot = step->slot;
+		prepared[i].reg = step->reg;
 		prepared[i].expr = prepare_expr(step->expr);
 		prepared[i].steps = prepare_steps(step->steps, &prepared[i].nsteps);
 		prepared[i].otherwise = prepare_steps(step->otherwise, &prepared[i].notherwise);
@@ -105,15 +105,15 @@ prepare_steps(List *steps, int *count)
 }
 
 static TupleDesc
-describe_slots(const TbRoutine *routine)
+describe_registers(const TbRoutine *routine)
 {
-	TupleDesc desc = CreateTemplateTupleDesc(routine->nslots);
+	TupleDesc desc = CreateTemplateTupleDesc(routine->nregisters);
 
-	for (int i = 0; i < routine->nslots; i++)
+	for (int i = 0; i < routine->nregisters; i++)
 	{
-		TupleDescInitEntry(desc, i + 1, NULL, routine->slots[i].type,
-						   routine->slots[i].typmod, 0);
-		TupleDescInitEntryCollation(desc, i + 1, routine->slots[i].collation);
+		TupleDescInitEntry(desc, i + 1, NULL, routine->registers[i].type,
+						   routine->registers[i].typmod, 0);
+		TupleDescInitEntryCollation(desc, i + 1, routine->registers[i].collation);
 	}
 	return desc;
 }
@@ -133,15 +133,15 @@ tb_interpreter_create(const TbRoutine *routine, MemoryContext memory)
 	}
 	ip->name = pstrdup(routine->name);
 	ip->nargs = routine->nargs;
-	ip->nslots = routine->nslots;
+	ip->nregisters = routine->nregisters;
 	ip->calls = routine->direct_callees != NIL;
-	ip->lengths = palloc(sizeof(int16) * Max(ip->nslots, 1));
-	ip->byval = palloc(sizeof(bool) * Max(ip->nslots, 1));
-	ip->owned = palloc0(sizeof(bool) * Max(ip->nslots, 1));
-	for (int i = 0; i < ip->nslots; i++)
+	ip->lengths = palloc(sizeof(int16) * Max(ip->nregisters, 1));
+	ip->byval = palloc(sizeof(bool) * Max(ip->nregisters, 1));
+	ip->owned = palloc0(sizeof(bool) * Max(ip->nregisters, 1));
+	for (int i = 0; i < ip->nregisters; i++)
 	{
-		ip->lengths[i] = routine->slots[i].length;
-		ip->byval[i] = routine->slots[i].byval;
+		ip->lengths[i] = routine->registers[i].length;
+		ip->byval[i] = routine->registers[i].byval;
 		ip->copies |= !ip->byval[i];
 	}
 	ip->steps = prepare_steps(routine->steps, &ip->nsteps);
@@ -149,7 +149,7 @@ tb_interpreter_create(const TbRoutine *routine, MemoryContext memory)
 	get_typlenbyval(exprType((Node *) routine->result), &ip->result_length,
 					&ip->result_byval);
 	ip->econtext = CreateStandaloneExprContext();
-	ip->row = MakeSingleTupleTableSlot(describe_slots(routine), &TTSOpsVirtual);
+	ip->row = MakeSingleTupleTableSlot(describe_registers(routine), &TTSOpsVirtual);
 	ip->econtext->ecxt_scantuple = ExecStoreAllNullTuple(ip->row);
 	ip->values = AllocSetContextCreate(memory, "pg_turbine values", ALLOCSET_SMALL_SIZES);
 	MemoryContextSwitchTo(old);
@@ -159,27 +159,27 @@ tb_interpreter_create(const TbRoutine *routine, MemoryContext memory)
 /* ---- Runs ---- */
 
 static void
-set_value(TbInterpreter *ip, int slot, Datum value, bool isnull)
+set_value(TbInterpreter *ip, int reg, Datum value, bool isnull)
 {
 	Datum *values = ip->row->tts_values;
 
-	if (!ip->byval[slot])
+	if (!ip->byval[reg])
 	{
-		Datum		  old_value = values[slot];
+		Datum		  old_value = values[reg];
 		MemoryContext old;
 
 		if (!isnull)
 		{
 			old = MemoryContextSwitchTo(ip->values);
-			value = datumCopy(value, false, ip->lengths[slot]);
+			value = datumCopy(value, false, ip->lengths[reg]);
 			MemoryContextSwitchTo(old);
 		}
-		if (ip->owned[slot])
+		if (ip->owned[reg])
 			pfree(DatumGetPointer(old_value));
-		ip->owned[slot] = !isnull;
+		ip->owned[reg] = !isnull;
 	}
-	values[slot] = value;
-	ip->row->tts_isnull[slot] = isnull;
+	values[reg] = value;
+	ip->row->tts_isnull[reg] = isnull;
 }
 
 static bool
@@ -216,7 +216,7 @@ run_steps(TbInterpreter *ip, const PreparedStep *steps, int nsteps)
 		{
 			case TB_STEP_SET:
 				value = ExecEvalExprSwitchContext(step->expr, ip->econtext, &isnull);
-				set_value(ip, step->slot, value, isnull);
+				set_value(ip, step->reg, value, isnull);
 				break;
 			case TB_STEP_IF:
 				if (is_true(ip, step->expr))
@@ -251,7 +251,7 @@ tb_interpreter_run(TbInterpreter *ip, const NullableDatum *args, bool *isnull)
 	if (ip->copies)
 	{
 		MemoryContextReset(ip->values);
-		memset(ip->owned, 0, sizeof(bool) * ip->nslots);
+		memset(ip->owned, 0, sizeof(bool) * ip->nregisters);
 	}
 	for (int i = 0; i < ip->nargs; i++)
 	{

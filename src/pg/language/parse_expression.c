@@ -249,7 +249,7 @@ parse_name(Parser *p)
 				 errmsg("\"%s\" is no argument and no variable", name.text),
 				 errhint("A variable is declared by let."),
 				 parser_errposition(p->pstate, name.start)));
-	return tb_parser_read_slot(p, known->slot, name.start);
+	return tb_parser_read_register(p, known->reg, name.start);
 }
 
 static Expr *
@@ -264,7 +264,7 @@ parse_parameter(Parser *p)
 				 errmsg("there is no parameter %s", p->token.text),
 				 parser_errposition(p->pstate, start)));
 	tb_parser_advance(p);
-	return tb_parser_read_slot(p, number - 1, start);
+	return tb_parser_read_register(p, number - 1, start);
 }
 
 /* ---- Expressions, by precedence ---- */

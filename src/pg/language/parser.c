@@ -7,7 +7,7 @@
  *
  * "if" with nothing but values is an expression (CASE). "if" with statements is a step;
  * where it has values too, it may stand only where a whole value stands, and each arm sets
- * the slot of that value.
+ * the register of that value.
  *
  * Called by routine.c. Every recursion goes through `deeper`, every expression through
  * `count`, so that no body takes more stack, time or memory than its limits allow.
@@ -135,37 +135,37 @@ tb_parser_count(Parser *p, int expressions)
 				 parser_errposition(p->pstate, p->token.start)));
 }
 
-/* ---- Slots and names ---- */
+/* ---- Registers and names ---- */
 
 static int
-add_slot(Parser *p, const char *name, Oid type, int32 typmod)
+add_register(Parser *p, const char *name, Oid type, int32 typmod)
 {
-	TbRoutine *routine = p->routine;
-	TbSlot	  *slot;
-	Oid		   given = routine->nargs > 0 ? routine->slots[0].collation : InvalidOid;
+	TbRoutine  *routine = p->routine;
+	TbRegister *reg;
+	Oid			given = routine->nargs > 0 ? routine->registers[0].collation : InvalidOid;
 
-	if (routine->nslots - routine->nargs >= TB_BODY_MAX_VARIABLES)
+	if (routine->nregisters - routine->nargs >= TB_BODY_MAX_VARIABLES)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("body has too many variables"),
 				 errdetail("The limit is %d.", TB_BODY_MAX_VARIABLES),
 				 parser_errposition(p->pstate, p->token.start)));
-	if (routine->nslots == p->room)
+	if (routine->nregisters == p->room)
 	{
 		p->room *= 2;
-		routine->slots = repalloc(routine->slots, sizeof(TbSlot) * p->room);
+		routine->registers = repalloc(routine->registers, sizeof(TbRegister) * p->room);
 	}
-	slot = &routine->slots[routine->nslots];
-	slot->name = name;
-	slot->type = type;
-	slot->typmod = typmod;
-	slot->collation = get_typcollation(type);
+	reg = &routine->registers[routine->nregisters];
+	reg->name = name;
+	reg->type = type;
+	reg->typmod = typmod;
+	reg->collation = get_typcollation(type);
 	/* As for the arguments: the collation of the call. */
-	for (int i = 0; i < routine->nargs && OidIsValid(slot->collation); i++)
-		if (OidIsValid(given = routine->slots[i].collation))
-			slot->collation = given;
-	get_typlenbyval(type, &slot->length, &slot->byval);
-	return routine->nslots++;
+	for (int i = 0; i < routine->nargs && OidIsValid(reg->collation); i++)
+		if (OidIsValid(given = routine->registers[i].collation))
+			reg->collation = given;
+	get_typlenbyval(type, &reg->length, &reg->byval);
+	return routine->nregisters++;
 }
 
 const ScopeName *
@@ -182,21 +182,21 @@ tb_parser_find_name(const Parser *p, const char *name)
 }
 
 static void
-declare(Parser *p, const char *name, int slot)
+declare(Parser *p, const char *name, int reg)
 {
 	ScopeName *declared = palloc(sizeof(ScopeName));
 
 	declared->name = name;
-	declared->slot = slot;
+	declared->reg = reg;
 	declared->block = p->block;
 	p->names = lappend(p->names, declared);
 }
 
 Expr *
-tb_parser_read_slot(Parser *p, int slot, int location)
+tb_parser_read_register(Parser *p, int reg, int location)
 {
-	const TbSlot *s = &p->routine->slots[slot];
-	Var *var = makeVar(TB_ROUTINE_VARNO, slot + 1, s->type, s->typmod, s->collation, 0);
+	const TbRegister *s = &p->routine->registers[reg];
+	Var *var = makeVar(TB_ROUTINE_VARNO, reg + 1, s->type, s->typmod, s->collation, 0);
 
 	var->location = location;
 	return (Expr *) var;
@@ -205,20 +205,21 @@ tb_parser_read_slot(Parser *p, int slot, int location)
 static Expr *
 finish(Parser *p, Expr *expr)
 {
-	bool stable = p->routine->is_stable;
+	TbDependence depends = {0};
 
-	expr = tb_finish_expression(p->pstate, expr, &stable);
-	p->routine->is_stable = stable;
+	expr = tb_finish_expression(p->pstate, expr, &depends);
+	p->routine->is_stable |= depends.stable;
+	p->routine->has_session_constants |= depends.session_constants;
 	return expr;
 }
 
 static TbStep *
-make_set(Parser *p, int slot, Expr *expr)
+make_set(Parser *p, int reg, Expr *expr)
 {
 	TbStep *step = palloc0(sizeof(TbStep));
 
 	step->kind = TB_STEP_SET;
-	step->slot = slot;
+	step->reg = reg;
 	step->expr = expr;
 	return step;
 }
@@ -317,8 +318,8 @@ choice_of(Parser *p, const List *arms, int start)
 	return tb_make_choice(p->pstate, conditions, values, start);
 }
 
-/* Arms as a step. Their values become steps that set a slot, which whoever wants the value
- * will give them: `pending`. */
+/* Arms as a step. Their values become steps that set a register, which whoever wants the
+ * value will give them: `pending`. */
 static TbStep *
 step_of(Parser *p, List *arms, List **pending)
 {
@@ -433,17 +434,17 @@ type_of_value(Parser *p, const Value *value)
 	return tb_common_type(p->pstate, exprs);
 }
 
-/* Lets the value be what the slot is set to. */
+/* Lets the value be what the register is set to. */
 static void
-set_slot(Parser *p, int slot, Value value, const char *what, List **steps)
+set_register(Parser *p, int reg, Value value, const char *what, List **steps)
 {
-	const TbSlot to = p->routine->slots[slot];
-	ListCell	*lc;
+	const TbRegister to = p->routine->registers[reg];
+	ListCell		*lc;
 
 	if (value.expr != NULL)
 	{
 		*steps = lappend(*steps,
-						 make_set(p, slot,
+						 make_set(p, reg,
 								  finish(p,
 										 tb_coerce_assigned(p->pstate, value.expr, to.type,
 															to.typmod, what,
@@ -454,7 +455,7 @@ set_slot(Parser *p, int slot, Value value, const char *what, List **steps)
 	{
 		TbStep *set = lfirst(lc);
 
-		set->slot = slot;
+		set->reg = reg;
 		set->expr = finish(p,
 						   tb_coerce_assigned(p->pstate, set->expr, to.type, to.typmod,
 											  what, value.location));
@@ -478,7 +479,7 @@ parse_let(Parser *p, List **steps)
 	int32			 typmod = -1;
 	const ScopeName *known;
 	Value			 value;
-	int				 slot;
+	int				 reg;
 	int				 type_start;
 
 	tb_parser_advance(p);
@@ -509,9 +510,9 @@ parse_let(Parser *p, List **steps)
 						format_type_be(type)),
 				 parser_errposition(p->pstate, type_start)));
 	/* Not before its value is read, which may mean another variable of the name. */
-	slot = add_slot(p, name.text, type, typmod);
-	set_slot(p, slot, value, psprintf("variable \"%s\"", name.text), steps);
-	declare(p, name.text, slot);
+	reg = add_register(p, name.text, type, typmod);
+	set_register(p, reg, value, psprintf("variable \"%s\"", name.text), steps);
+	declare(p, name.text, reg);
 	tb_parser_expect_symbol(p, ";");
 }
 
@@ -532,7 +533,7 @@ parse_assignment(Parser *p, List **steps)
 	tb_parser_advance(p);
 	value = parse_value(p, steps);
 	need_value(p, &value);
-	set_slot(p, known->slot, value, psprintf("variable \"%s\"", known->name), steps);
+	set_register(p, known->reg, value, psprintf("variable \"%s\"", known->name), steps);
 	tb_parser_expect_symbol(p, ";");
 }
 
@@ -663,11 +664,11 @@ tb_parse_body(TbRoutine *routine, const char *source, Oid schema, Oid result,
 	parser.pstate->p_sourcetext = source;
 	parser.pstate->p_expr_kind = EXPR_KIND_FUNCTION_DEFAULT;
 	parser.lexer.source = source;
-	parser.room = Max(routine->nslots, 8);
-	routine->slots = repalloc(routine->slots, sizeof(TbSlot) * parser.room);
+	parser.room = Max(routine->nregisters, 8);
+	routine->registers = repalloc(routine->registers, sizeof(TbRegister) * parser.room);
 	for (int i = 0; i < routine->nargs; i++)
-		if (routine->slots[i].name != NULL && routine->slots[i].name[0] != '\0')
-			declare(&parser, routine->slots[i].name, i);
+		if (routine->registers[i].name != NULL && routine->registers[i].name[0] != '\0')
+			declare(&parser, routine->registers[i].name, i);
 
 	/* Read it. */
 	tb_parser_advance(&parser);
@@ -682,10 +683,10 @@ tb_parse_body(TbRoutine *routine, const char *source, Oid schema, Oid result,
 													value.location));
 	else
 	{
-		int slot = add_slot(&parser, NULL, result, -1);
+		int reg = add_register(&parser, NULL, result, -1);
 
-		set_slot(&parser, slot, value, "the function's value", &routine->steps);
-		routine->result = finish(&parser, tb_parser_read_slot(&parser, slot, -1));
+		set_register(&parser, reg, value, "the function's value", &routine->steps);
+		routine->result = finish(&parser, tb_parser_read_register(&parser, reg, -1));
 	}
 	free_parsestate(parser.pstate);
 

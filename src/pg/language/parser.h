@@ -15,9 +15,9 @@
 #define TB_BODY_MAX_VARIABLES 200
 
 /*
- * Fills in slots beyond the arguments, steps, result, callees, size and depth. Slots of the
- * arguments, `nargs` and `name` are there. `schema` is the function's, `result` its type.
- * Raises errors with their places (errposition).
+ * Fills in registers beyond the arguments, steps, result, callees, size and depth.
+ * Registers of the arguments, `nargs` and `name` are there. `schema` is the function's,
+ * `result` its type. Raises errors with their places (errposition).
  */
 extern void tb_parse_body(TbRoutine *routine, const char *source, Oid schema, Oid result,
 						  TbCompilation *compilation);

@@ -18,7 +18,7 @@
 typedef struct ScopeName
 {
 	const char *name;
-	int			slot;
+	int			reg;
 	int			block; /* in which it was declared; 0: an argument */
 } ScopeName;
 
@@ -35,14 +35,14 @@ typedef struct Parser
 	int			nesting;
 	int			expressions;
 	Expr	   *operand; /* read already: the next primary expression */
-	int			room;	 /* of routine->slots */
+	int			room;	 /* of routine->registers */
 } Parser;
 
 /* What a block's value is: an expression, or what these steps set. */
 typedef struct Value
 {
 	Expr *expr;	   /* NULL: see pending, or there is none */
-	List *pending; /* TbStep, without slot */
+	List *pending; /* TbStep, without register */
 	int	  location;
 } Value;
 
@@ -73,7 +73,7 @@ extern bool tb_parser_is_reserved(const TbToken *token);
 extern void tb_parser_deeper(Parser *p);
 extern void tb_parser_count(Parser *p, int expressions);
 extern const ScopeName *tb_parser_find_name(const Parser *p, const char *name);
-extern Expr			   *tb_parser_read_slot(Parser *p, int slot, int location);
+extern Expr			   *tb_parser_read_register(Parser *p, int reg, int location);
 /* An if that is an operand. */
 extern Expr			   *tb_parse_choice(Parser *p);
 

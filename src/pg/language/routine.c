@@ -4,7 +4,7 @@
  *
  * A routine is kept until any function or schema of the database changes. Names in a body
  * mean what the catalogs say when it is parsed, in fixed schemas, so nothing else matters
- * to it.
+ * to it, unless it has a constant like '1/2/2024', which is read anew each time.
  *
  * Called by everyone who runs, plans or checks functions of the language. Must never return
  * a routine that calls itself: bodies that do so are refused here.
@@ -199,19 +199,19 @@ read_arguments(TbRoutine *routine, HeapTuple tuple, Form_pg_proc form, Oid colla
 	char  *modes;
 
 	(void) get_func_arg_info(tuple, &types, &names, &modes);
-	routine->nargs = routine->nslots = form->pronargs;
-	routine->slots = palloc0(sizeof(TbSlot) * Max(routine->nargs, 1));
+	routine->nargs = routine->nregisters = form->pronargs;
+	routine->registers = palloc0(sizeof(TbRegister) * Max(routine->nargs, 1));
 	for (int i = 0; i < routine->nargs; i++)
 	{
-		TbSlot *slot = &routine->slots[i];
+		TbRegister *reg = &routine->registers[i];
 
-		slot->name = names != NULL ? names[i] : NULL;
-		slot->type = types[i];
-		slot->typmod = -1;
-		slot->collation = get_typcollation(types[i]);
-		if (OidIsValid(slot->collation) && OidIsValid(collation))
-			slot->collation = collation;
-		get_typlenbyval(types[i], &slot->length, &slot->byval);
+		reg->name = names != NULL ? names[i] : NULL;
+		reg->type = types[i];
+		reg->typmod = -1;
+		reg->collation = get_typcollation(types[i]);
+		if (OidIsValid(reg->collation) && OidIsValid(collation))
+			reg->collation = collation;
+		get_typlenbyval(types[i], &reg->length, &reg->byval);
 	}
 }
 
@@ -234,6 +234,7 @@ follow_callees(TbRoutine *routine, TbCompilation *compilation)
 		routine->size += callee->size;
 		routine->has_loops |= callee->has_loops;
 		routine->is_stable |= callee->is_stable;
+		routine->has_session_constants |= callee->has_session_constants;
 		routine->callees = list_concat_unique_oid(routine->callees, callee->callees);
 		if (routine->depth > MAX_CALL_DEPTH)
 			ereport(ERROR,
@@ -301,7 +302,8 @@ tb_routine_of(Oid function, Oid collation, TbCompilation *within)
 	begin_keeping();
 	check_stack_depth();
 	entry = hash_search(routines, &key, HASH_FIND, NULL);
-	if (entry != NULL && entry->memory != NULL && entry->generation == generation)
+	if (entry != NULL && entry->memory != NULL && entry->generation == generation &&
+		!entry->routine->has_session_constants)
 		return entry->routine;
 
 	/* Compile it, in memory that an error frees. */
@@ -360,8 +362,8 @@ tb_routine_may_be_inlined(const TbRoutine *routine)
 {
 	ListCell *lc;
 
-	if (routine->has_rights || FmgrHookIsNeeded(routine->function) ||
-		!may_execute(routine->function))
+	if (routine->has_rights || routine->has_session_constants ||
+		FmgrHookIsNeeded(routine->function) || !may_execute(routine->function))
 		return false;
 	foreach(lc, routine->callees)
 		if (has_rights(lfirst_oid(lc)) || FmgrHookIsNeeded(lfirst_oid(lc)) ||

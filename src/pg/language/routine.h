@@ -3,8 +3,8 @@
  * the steps between them.
  *
  * The meaning of a routine, which all who run it share:
- *   - Its slots hold values: first the arguments, then variables. Expressions read slot s
- * as Var (TB_ROUTINE_VARNO, s + 1).
+ *   - Its registers hold values: first the arguments, then variables. Expressions read
+ * register s as Var (TB_ROUTINE_VARNO, s + 1).
  *   - Steps are run in order. Then `result` is the function's value.
  *   - An argument is evaluated once, before the first step, whether or not the body reads
  * it.
@@ -21,7 +21,7 @@
 
 typedef enum TbStepKind
 {
-	TB_STEP_SET,  /* slot = expr */
+	TB_STEP_SET,  /* register = expr */
 	TB_STEP_IF,	  /* if expr is true: steps; else: otherwise */
 	TB_STEP_WHILE /* while expr is true: steps */
 } TbStepKind;
@@ -29,13 +29,13 @@ typedef enum TbStepKind
 typedef struct TbStep
 {
 	TbStepKind kind;
-	int		   slot;
-	Expr	  *expr;	  /* of the slot's type; or a boolean */
+	int		   reg;
+	Expr	  *expr;	  /* of the register's type; or a boolean */
 	List	  *steps;	  /* TbStep */
 	List	  *otherwise; /* TbStep */
 } TbStep;
 
-typedef struct TbSlot
+typedef struct TbRegister
 {
 	const char *name; /* NULL: it has none */
 	Oid			type;
@@ -43,7 +43,7 @@ typedef struct TbSlot
 	Oid			collation;
 	int16		length;
 	bool		byval;
-} TbSlot;
+} TbRegister;
 
 typedef struct TbRoutine
 {
@@ -52,10 +52,11 @@ typedef struct TbRoutine
 	bool		strict;		/* NULL if an argument is NULL */
 	bool		has_rights; /* SECURITY DEFINER or SET: it runs as it was defined only */
 	bool		has_loops;	/* it, or what it calls */
-	bool		is_stable;	/* depends on the session's time zone; else it is immutable */
+	bool		is_stable;	/* depends on the session's settings; else it is immutable */
+	bool		has_session_constants; /* whose meaning depends on them: '1/2/2024' */
 	int			nargs;
-	int			nslots;
-	TbSlot	   *slots;
+	int			nregisters;
+	TbRegister *registers;
 	List	   *steps; /* TbStep */
 	Expr	   *result;
 	List
@@ -78,8 +79,8 @@ extern bool tb_is_routine(Oid function);
  */
 extern const TbRoutine *tb_routine_of(Oid function, Oid collation, TbCompilation *within);
 
-/* Whether the current user may execute the function and all that it calls, and nobody's
- * hook or setting is in the way: then its body may stand for its call. */
+/* Whether the current user may execute the function and all that it calls, and nothing of
+ * it depends on a hook or a setting: then its body may stand for its call. */
 extern bool tb_routine_may_be_inlined(const TbRoutine *routine);
 
 #endif

@@ -105,6 +105,34 @@ tb_type_of_name(const char *name)
 
 /* ---- Operators and functions ---- */
 
+static bool
+is_known(Oid function)
+{
+	switch (function)
+	{
+		/* The translator knows these without rows of their own. */
+		case F_NUMERIC_NUMERIC_INT4:
+		case F_ROUND_NUMERIC_INT4:
+		case F_NUMERIC_UPLUS:
+			return true;
+		default:
+			return tb_function_is_known(function) || tb_is_routine(function);
+	}
+}
+
+static void
+raise_unknown(ParseState *pstate, Oid function, int location)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("function %s is not one of LANGUAGE turbine",
+					format_procedure(function)),
+			 errhint(
+				 "Bodies call the functions and operators that turbine.functions lists, "
+				 "and functions of the language."),
+			 parser_errposition(pstate, location)));
+}
+
 static List *
 catalog_name(const char *name)
 {
@@ -205,8 +233,11 @@ tb_make_call(ParseState *pstate, const char *schema, const char *name, Oid own_s
 	check_function_kind(pstate, full_name, list_length(args), location);
 	/* Without the node it might be a column. */
 	result = ParseFuncOrColumn(pstate, full_name, args, NULL,
-							   makeFuncCall(full_name, args, COERCE_EXPLICIT_CALL, location),
+							   makeFuncCall(full_name, args, COERCE_EXPLICIT_CALL,
+											location),
 							   false, location);
+	if (IsA(result, FuncExpr) && !is_known(((FuncExpr *) result)->funcid))
+		raise_unknown(pstate, ((FuncExpr *) result)->funcid, location);
 	if (IsA(result, FuncExpr) && ((FuncExpr *) result)->funcvariadic)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -393,21 +424,6 @@ cast_constants(Node *node, void *context)
 /* ---- Whole expressions ---- */
 
 static bool
-is_known(Oid function)
-{
-	switch (function)
-	{
-		/* The translator knows these without rows of their own. */
-		case F_NUMERIC_NUMERIC_INT4:
-		case F_ROUND_NUMERIC_INT4:
-		case F_NUMERIC_UPLUS:
-			return true;
-		default:
-			return tb_function_is_known(function) || tb_is_routine(function);
-	}
-}
-
-static bool
 is_unknown(Oid function, void *context)
 {
 	if (is_known(function))
@@ -418,9 +434,45 @@ is_unknown(Oid function, void *context)
 
 typedef struct Check
 {
-	ParseState *pstate;
-	bool		stable;
+	ParseState	 *pstate;
+	TbDependence *depends;
 } Check;
+
+static int
+count_digits(const char *text)
+{
+	return strspn(text, "0123456789");
+}
+
+/*
+ * Whether a date or time means the same under all settings: year, month and day come first,
+ * nothing is spelled out, and a timestamptz ends with its zone as digits. "today", 1/2/2024
+ * and names of zones do not. The constant was made of the string at its place.
+ */
+static bool
+is_fixed_moment(const Const *constant, const char *source)
+{
+	const char *text;
+	size_t		length;
+
+	if (constant->constisnull || constant->location < 0)
+		return constant->constisnull;
+	text = source + constant->location;
+	if (*text++ != '\'' || count_digits(text) != 4 || text[4] != '-' ||
+		count_digits(text + 5) != 2 || text[7] != '-' || count_digits(text + 8) != 2)
+		return false;
+	/* To the closing quote: digits and their delimiters. */
+	length = strspn(text, "0123456789-+:. T");
+	if (text[length] != '\'')
+		return false;
+	if (constant->consttype != TIMESTAMPTZOID)
+		return true;
+	/* ...+00, ...+05:30 */
+	return length > 13 &&
+		(strchr("+-", text[length - 3]) != NULL ||
+		 (length > 16 && strchr("+-", text[length - 6]) != NULL &&
+		  text[length - 3] == ':'));
+}
 
 static bool
 check_node(Node *node, Check *check)
@@ -439,13 +491,7 @@ check_node(Node *node, Check *check)
 			if (IsA(node, FuncExpr) == false)
 				set_opfuncid((OpExpr *) node);
 			if (check_functions_in_node(node, is_unknown, &function))
-				ereport(ERROR,
-						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						 errmsg("function %s is not one of LANGUAGE turbine",
-								format_procedure(function)),
-						 errhint("Bodies call the functions and operators that "
-								 "turbine.functions lists, and functions of the language."),
-						 parser_errposition(check->pstate, exprLocation(node))));
+				raise_unknown(check->pstate, function, exprLocation(node));
 			break;
 		case T_Const:
 			if (!tb_routine_has_type(((Const *) node)->consttype) &&
@@ -455,6 +501,11 @@ check_node(Node *node, Check *check)
 						 errmsg("values of type %s are not of LANGUAGE turbine",
 								format_type_be(((Const *) node)->consttype)),
 						 parser_errposition(check->pstate, exprLocation(node))));
+			if ((((Const *) node)->consttype == DATEOID ||
+				 ((Const *) node)->consttype == TIMESTAMPOID ||
+				 ((Const *) node)->consttype == TIMESTAMPTZOID) &&
+				!is_fixed_moment((Const *) node, check->pstate->p_sourcetext))
+				check->depends->stable = check->depends->session_constants = true;
 			break;
 		case T_Var:
 		case T_List:
@@ -478,16 +529,16 @@ check_node(Node *node, Check *check)
 }
 
 Expr *
-tb_finish_expression(ParseState *pstate, Expr *expr, bool *stable)
+tb_finish_expression(ParseState *pstate, Expr *expr, TbDependence *depends)
 {
-	Check check = {.pstate = pstate};
+	Check check = {.pstate = pstate, .depends = depends};
 
 	(void) check_node((Node *) expr, &check);
 	assign_expr_collations(pstate, (Node *) expr);
 	expr = (Expr *) cast_constants((Node *) expr, NULL);
 	fix_opfuncids((Node *) expr);
 	if (contain_mutable_functions((Node *) expr))
-		*stable = true;
+		depends->stable = true;
 	return expr;
 }
 

@@ -49,9 +49,16 @@ extern Expr *tb_make_cast(ParseState *pstate, Expr *expr, Oid type, int32 typmod
 						  int location);
 extern Expr *tb_make_condition(ParseState *pstate, Expr *expr, const char *construct);
 
+/* What an expression depends on. */
+typedef struct TbDependence
+{
+	bool stable;			/* on settings of the session, or on a function that does */
+	bool session_constants; /* some constant was read under such settings */
+} TbDependence;
+
 /* Of a whole expression: collations; constants cast; and raises where it uses what is not
- * of the language. *stable is set if it depends on settings. */
-extern Expr *tb_finish_expression(ParseState *pstate, Expr *expr, bool *stable);
+ * of the language. Adds to `depends`. */
+extern Expr *tb_finish_expression(ParseState *pstate, Expr *expr, TbDependence *depends);
 
 extern int tb_count_expressions(Expr *expr);
 

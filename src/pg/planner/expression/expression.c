@@ -646,7 +646,7 @@ tb_translate(TbTranslator *t, Expr *expr, TbValue *value)
 
 	check_stack_depth();
 	if (IsA(expr, Var))
-		return t->body != NULL ? tb_translate_slot(t, (Var *) expr, value) :
+		return t->body != NULL ? tb_translate_register(t, (Var *) expr, value) :
 								 translate_column(t, (Var *) expr, value);
 	if (IsA(expr, Const))
 		return translate_literal(t, (Const *) expr, value);
@@ -657,7 +657,7 @@ tb_translate(TbTranslator *t, Expr *expr, TbValue *value)
 		*value = *t->case_value;
 		return true;
 	}
-	/* Slots of a body look like columns, and mean other values in other calls. */
+	/* Registers of a body look like columns, and mean other values in other calls. */
 	if (t->body != NULL)
 		return translate_node(t, expr, value);
 	if (is_constant_in_query(expr))

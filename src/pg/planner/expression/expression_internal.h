@@ -45,8 +45,8 @@ extern bool tb_call_on_values(TbTranslator *t, Oid funcid, Oid collation, int na
 
 /* expression_routine.c */
 extern bool tb_translate_routine(TbTranslator *t, FuncExpr *call, TbValue *value);
-/* Inside a body: what a slot of it holds. */
-extern bool tb_translate_slot(TbTranslator *t, Var *var, TbValue *value);
+/* Inside a body: what a register of it holds. */
+extern bool tb_translate_register(TbTranslator *t, Var *var, TbValue *value);
 
 /* expression_numeric.c */
 extern bool	   tb_numeric_call(TbTranslator *t, Oid funcid, int nargs, TbValue *args,

@@ -2,12 +2,13 @@
  * expression_routine.c - calls of functions of LANGUAGE turbine as expressions of a
  * program.
  *
- * A body's slots hold values of the program while its steps are followed once, at planning:
- * a step that sets a slot only lets the slot mean another expression. Where an if sets
- * slots, they mean a CASE behind it. So a body without loops becomes expressions as if they
- * were written in the query, except that what it uses twice is computed once.
+ * A body's registers hold values of the program while its steps are followed once, at
+ * planning: a step that sets a register only lets the register mean another expression.
+ * Where an if sets registers, they mean a CASE behind it. So a body without loops becomes
+ * expressions as if they were written in the query, except that what it uses twice is
+ * computed once.
  *
- * A while becomes a LOOP. Its locals are the slots that its body sets.
+ * A while becomes a LOOP. Its locals are the registers that its body sets.
  *
  * All that a step computes is an operand of the call's SEQUENCE, in the order of the steps:
  * what raises an error does so whether or not the value is used, as in interpreter.c.
@@ -50,7 +51,7 @@ struct TbBody
 {
 	struct TbBody	*outer; /* whose body calls it; NULL: the query does */
 	const TbRoutine *routine;
-	TbValue			*slots;
+	TbValue			*registers;
 	uint32			 first; /* expressions that were there before the outermost call */
 	bool			 loops; /* it or what it calls has some */
 	double			 cost;	/* of its loops so far, beyond their expressions */
@@ -98,10 +99,10 @@ true_value(TbTranslator *t)
 }
 
 bool
-tb_translate_slot(TbTranslator *t, Var *var, TbValue *value)
+tb_translate_register(TbTranslator *t, Var *var, TbValue *value)
 {
-	Assert(var->varno == TB_ROUTINE_VARNO && var->varattno <= t->body->routine->nslots);
-	*value = t->body->slots[var->varattno - 1];
+	Assert(var->varno == TB_ROUTINE_VARNO && var->varattno <= t->body->routine->nregisters);
+	*value = t->body->registers[var->varattno - 1];
 	return true;
 }
 
@@ -122,15 +123,15 @@ is_too_large(TbTranslator *t)
 	return false;
 }
 
-/* The form that a slot has in a loop, whatever it is set to. */
+/* The form that a register has in a loop, whatever it is set to. */
 static bool
-fixed_form(TbTranslator *t, const TbSlot *slot, TbTypeInfo *info)
+fixed_form(TbTranslator *t, const TbRegister *reg, TbTypeInfo *info)
 {
-	if (tb_type_of(slot->type, slot->typmod, info))
+	if (tb_type_of(reg->type, reg->typmod, info))
 		return true;
 	return tb_refuse(t,
 					 "variable \"%s\" of a loop is a numeric without precision and scale",
-					 slot->name != NULL ? slot->name : "");
+					 reg->name != NULL ? reg->name : "");
 }
 
 /* A value in the form of a local. */
@@ -147,7 +148,7 @@ in_form(TbTranslator *t, const TbValue *value, TbTypeInfo info)
 }
 
 static bool
-set_slot(TbTranslator *t, const TbStep *step, Sequence *sequence)
+set_register(TbTranslator *t, const TbStep *step, Sequence *sequence)
 {
 	TbValue value;
 
@@ -161,31 +162,31 @@ set_slot(TbTranslator *t, const TbStep *step, Sequence *sequence)
 
 		append(sequence, &display);
 	}
-	t->body->slots[step->slot] = value;
+	t->body->registers[step->reg] = value;
 	return true;
 }
 
-/* Slots that differ: CASE WHEN condition THEN theirs ELSE others END. */
+/* Registers that differ: CASE WHEN condition THEN theirs ELSE others END. */
 static bool
-choose_slots(TbTranslator *t, const TbValue *condition, const TbValue *theirs,
-			 const TbValue *others, Sequence *sequence)
+choose_registers(TbTranslator *t, const TbValue *condition, const TbValue *theirs,
+				 const TbValue *others, Sequence *sequence)
 {
 	const TbRoutine *routine = t->body->routine;
 
-	for (int i = 0; i < routine->nslots; i++)
+	for (int i = 0; i < routine->nregisters; i++)
 	{
 		TbValue values[2] = {theirs[i], others[i]};
 
-		t->body->slots[i] = others[i];
+		t->body->registers[i] = others[i];
 		if (theirs[i].expr == others[i].expr)
 			continue;
 		/* Not set on one of the ways: it is a variable of that branch. */
 		if (theirs[i].info.type == TB_TYPE_INVALID ||
 			others[i].info.type == TB_TYPE_INVALID)
 			continue;
-		if (!tb_make_case(t, 1, condition, values, &t->body->slots[i]))
+		if (!tb_make_case(t, 1, condition, values, &t->body->registers[i]))
 			return false;
-		append(sequence, &t->body->slots[i]);
+		append(sequence, &t->body->registers[i]);
 	}
 	return true;
 }
@@ -193,7 +194,7 @@ choose_slots(TbTranslator *t, const TbValue *condition, const TbValue *theirs,
 static bool
 follow_if(TbTranslator *t, const TbStep *step, Sequence *sequence)
 {
-	Size	 size = sizeof(TbValue) * Max(t->body->routine->nslots, 1);
+	Size	 size = sizeof(TbValue) * Max(t->body->routine->nregisters, 1);
 	TbValue *before = palloc(size);
 	TbValue *theirs = palloc(size);
 	TbValue *others = palloc(size);
@@ -211,14 +212,14 @@ follow_if(TbTranslator *t, const TbStep *step, Sequence *sequence)
 	append(sequence, &condition);
 
 	/* Both ways from here. */
-	memcpy(before, t->body->slots, size);
+	memcpy(before, t->body->registers, size);
 	if (!follow_steps(t, step->steps, &then))
 		return false;
-	memcpy(theirs, t->body->slots, size);
-	memcpy(t->body->slots, before, size);
+	memcpy(theirs, t->body->registers, size);
+	memcpy(t->body->registers, before, size);
 	if (!follow_steps(t, step->otherwise, &otherwise))
 		return false;
-	memcpy(others, t->body->slots, size);
+	memcpy(others, t->body->registers, size);
 
 	/* What each of them computes, and what is known behind them. */
 	effects[0] = after(t, &then, &done, false);
@@ -231,10 +232,10 @@ follow_if(TbTranslator *t, const TbStep *step, Sequence *sequence)
 
 		append(sequence, &effect);
 	}
-	return choose_slots(t, &condition, theirs, others, sequence);
+	return choose_registers(t, &condition, theirs, others, sequence);
 }
 
-/* The slots that steps set and that had values before. */
+/* The registers that steps set and that had values before. */
 static void
 find_changed(const TbTranslator *t, List *steps, bool *changed)
 {
@@ -245,8 +246,8 @@ find_changed(const TbTranslator *t, List *steps, bool *changed)
 		const TbStep *step = lfirst(lc);
 
 		if (step->kind == TB_STEP_SET &&
-			t->body->slots[step->slot].info.type != TB_TYPE_INVALID)
-			changed[step->slot] = true;
+			t->body->registers[step->reg].info.type != TB_TYPE_INVALID)
+			changed[step->reg] = true;
 		find_changed(t, step->steps, changed);
 		find_changed(t, step->otherwise, changed);
 	}
@@ -256,8 +257,8 @@ static bool
 follow_while(TbTranslator *t, const TbStep *step, Sequence *sequence)
 {
 	const TbRoutine *routine = t->body->routine;
-	bool			*changed = palloc0(sizeof(bool) * Max(routine->nslots, 1));
-	TbTypeInfo		*infos = palloc(sizeof(TbTypeInfo) * Max(routine->nslots, 1));
+	bool			*changed = palloc0(sizeof(bool) * Max(routine->nregisters, 1));
+	TbTypeInfo		*infos = palloc(sizeof(TbTypeInfo) * Max(routine->nregisters, 1));
 	TbValue			*args;
 	TbValue			 condition;
 	TbValue			 effect;
@@ -272,20 +273,20 @@ follow_while(TbTranslator *t, const TbStep *step, Sequence *sequence)
 	/* What it changes are its locals. */
 	t->body->cost = 0;
 	find_changed(t, step->steps, changed);
-	for (int i = 0; i < routine->nslots; i++)
+	for (int i = 0; i < routine->nregisters; i++)
 		n += changed[i] ? 1 : 0;
 	first = tb_builder_add_locals(t->builder, n);
 	if (first == TB_NONE)
 		return tb_refuse(t, "loops with too many variables");
 	args = palloc(sizeof(TbValue) * (2 * n + 2));
-	for (int i = 0; i < routine->nslots; i++)
+	for (int i = 0; i < routine->nregisters; i++)
 	{
 		if (!changed[i])
 			continue;
-		if (!fixed_form(t, &routine->slots[i], &infos[i]))
+		if (!fixed_form(t, &routine->registers[i], &infos[i]))
 			return false;
-		args[k] = in_form(t, &t->body->slots[i], infos[i]);
-		t->body->slots[i] = tb_builder_local(t->builder, first + k, infos[i]);
+		args[k] = in_form(t, &t->body->registers[i], infos[i]);
+		t->body->registers[i] = tb_builder_local(t->builder, first + k, infos[i]);
 		k++;
 	}
 
@@ -296,9 +297,9 @@ follow_while(TbTranslator *t, const TbStep *step, Sequence *sequence)
 	args[n] = condition;
 	args[n + 1] = after(t, &body, &effect, false);
 	k = 0;
-	for (int i = 0; i < routine->nslots; i++)
+	for (int i = 0; i < routine->nregisters; i++)
 		if (changed[i])
-			args[n + 2 + k++] = in_form(t, &t->body->slots[i], infos[i]);
+			args[n + 2 + k++] = in_form(t, &t->body->registers[i], infos[i]);
 	loop = tb_builder_expr(t->builder, TB_EXPR_LOOP, tb_simple_type(TB_TYPE_BOOL), first,
 						   2 * n + 2, args, false);
 	t->body->cost = outer_cost +
@@ -307,9 +308,9 @@ follow_while(TbTranslator *t, const TbStep *step, Sequence *sequence)
 
 	/* Behind it they have their last values. */
 	k = 0;
-	for (int i = 0; i < routine->nslots; i++)
+	for (int i = 0; i < routine->nregisters; i++)
 		if (changed[i])
-			t->body->slots[i] = tb_builder_local(t->builder, first + k++, infos[i]);
+			t->body->registers[i] = tb_builder_local(t->builder, first + k++, infos[i]);
 	return true;
 }
 
@@ -327,7 +328,7 @@ follow_steps(TbTranslator *t, List *steps, Sequence *sequence)
 		switch (step->kind)
 		{
 			case TB_STEP_SET:
-				ok = set_slot(t, step, sequence);
+				ok = set_register(t, step, sequence);
 				break;
 			case TB_STEP_IF:
 				ok = follow_if(t, step, sequence);
@@ -342,7 +343,7 @@ follow_steps(TbTranslator *t, List *steps, Sequence *sequence)
 	return true;
 }
 
-/* The body of a call whose slots hold the arguments. */
+/* The body of a call whose registers hold the arguments. */
 static bool
 follow_body(TbTranslator *t, TbValue *value)
 {
@@ -356,9 +357,9 @@ follow_body(TbTranslator *t, TbValue *value)
 
 	if (routine->strict)
 		for (int i = 0; i < routine->nargs; i++)
-			if (t->body->slots[i].nullable)
+			if (t->body->registers[i].nullable)
 				conditions[count++] = tb_builder_expr(t->builder, TB_EXPR_IS_NOT_NULL,
-													  boolean, 0, 1, &t->body->slots[i],
+													  boolean, 0, 1, &t->body->registers[i],
 													  false);
 	if (!follow_steps(t, routine->steps, &sequence) ||
 		!tb_translate(t, routine->result, &values[0]))
@@ -417,17 +418,17 @@ tb_translate_routine(TbTranslator *t, FuncExpr *call, TbValue *value)
 	}
 	routine = tb_routine_of(call->funcid, call->inputcollid, NULL);
 	if (!tb_routine_may_be_inlined(routine))
-		return tb_refuse(t, "function \"%s\" has settings or rights of its own",
+		return tb_refuse(t, "function \"%s\" depends on settings or rights of its own",
 						 routine->name);
 	Assert(nargs == routine->nargs);
 	note_dependence(t, routine);
 
-	/* Its body, with the arguments in its slots. */
+	/* Its body, with the arguments in its registers. */
 	body.routine = routine;
 	body.loops = routine->has_loops;
-	body.slots = palloc0(sizeof(TbValue) * Max(routine->nslots, 1));
+	body.registers = palloc0(sizeof(TbValue) * Max(routine->nregisters, 1));
 	for (int i = 0; i < nargs; i++)
-		body.slots[i] = args.values[i];
+		body.registers[i] = args.values[i];
 	t->body = &body;
 	t->case_value = NULL;
 	ok = follow_body(t, &result) && !is_too_large(t);

@@ -551,6 +551,12 @@ tb_builder_local(TbBuilder *builder, uint32 local, TbTypeInfo info)
 	return tb_builder_expr(builder, TB_EXPR_LOCAL, info, local, 0, NULL, true);
 }
 
+bool
+tb_builder_may_raise(const TbBuilder *builder, const TbValue *value)
+{
+	return (builder->exprs[value->expr].expr.flags & TB_EX_RAISES) != 0;
+}
+
 uint32
 tb_builder_size(const TbBuilder *builder)
 {

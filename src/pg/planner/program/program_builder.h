@@ -120,6 +120,9 @@ extern void tb_builder_set_cost(TbBuilder *builder, const TbValue *value, uint32
 extern uint32  tb_builder_add_locals(TbBuilder *builder, int count);
 extern TbValue tb_builder_local(TbBuilder *builder, uint32 local, TbTypeInfo info);
 
+/* Whether evaluating it may raise an error. */
+extern bool tb_builder_may_raise(const TbBuilder *builder, const TbValue *value);
+
 /* Expressions so far, whether the program will use them or not. */
 extern uint32 tb_builder_size(const TbBuilder *builder);
 
