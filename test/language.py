@@ -528,7 +528,7 @@ def hostile_sources(source):
     slow = "let i = 0; while i < 50000 do i := i + 1; end; a"
     add("a loop that calls loops", "let i = 0; while i < 1000 do i := i + 1; a := g0(a); end; a", [("g0", slow)])
     add("calls of loops", "g0(a) + g0(a) + g0(a)", [("g0", slow)])
-    for depth in (15, 20, 40):
+    for depth in (5, 10, 13, 15, 20, 40):
         add(f"{depth} calls in a row", f"g{depth}(a) / 0",
             [("g0", "a")] + [(f"g{i + 1}", f"g{i}(a)") for i in range(depth)])
         add(f"{depth} doubled calls", f"g{depth}(a) / 0",

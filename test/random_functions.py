@@ -143,7 +143,8 @@ class FunctionMaker:
         if not known:
             return None
         f = self.pick(known[-20:])
-        arguments = [self.leaf(of) for of in f.arguments]
+        # The first is no constant, as at the left of an operator.
+        arguments = [self.variable("int4"), *(self.leaf(of) for of in f.arguments[1:])]
         args = [f"({a.turbine})::{TYPES[of][0].split('(')[0]}" for a, of in zip(arguments, f.arguments, strict=True)]
         self.called = True
         return Both(f"{f.name}({', '.join(args)})", f"{f.name}_pl({', '.join(args)})")

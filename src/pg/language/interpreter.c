@@ -134,7 +134,7 @@ tb_interpreter_create(const TbRoutine *routine, MemoryContext memory)
 	ip->name = pstrdup(routine->name);
 	ip->nargs = routine->nargs;
 	ip->nregisters = routine->nregisters;
-	ip->calls = routine->direct_callees != NIL;
+	ip->calls = routine->calls != NIL;
 	ip->lengths = palloc(sizeof(int16) * Max(ip->nregisters, 1));
 	ip->byval = palloc(sizeof(bool) * Max(ip->nregisters, 1));
 	ip->owned = palloc0(sizeof(bool) * Max(ip->nregisters, 1));

@@ -105,7 +105,7 @@ note_callees(const TbRoutine *routine)
 	ListCell	 *lc;
 
 	ObjectAddressSet(self, ProcedureRelationId, routine->function);
-	foreach(lc, routine->direct_callees)
+	foreach(lc, list_concat_unique_oid(NIL, routine->calls))
 	{
 		ObjectAddress callee;
 

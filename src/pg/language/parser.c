@@ -628,8 +628,7 @@ collect_callee(Node *node, TbRoutine *routine)
 	if (node == NULL)
 		return false;
 	if (IsA(node, FuncExpr) && tb_is_routine(((FuncExpr *) node)->funcid))
-		routine->direct_callees = list_append_unique_oid(routine->direct_callees,
-														 ((FuncExpr *) node)->funcid);
+		routine->calls = lappend_oid(routine->calls, ((FuncExpr *) node)->funcid);
 	return expression_tree_walker(node, collect_callee, routine);
 }
 

@@ -59,11 +59,10 @@ typedef struct TbRoutine
 	TbRegister *registers;
 	List	   *steps; /* TbStep */
 	Expr	   *result;
-	List
-		*callees; /* OIDs of functions of the language that it calls, and that these call */
-	List *direct_callees;
-	int	  size;	  /* expressions, with those of the functions that it calls */
-	int	  depth;  /* 1, or more than that of any function that it calls */
+	List	   *calls;	 /* OIDs of functions of the language, one for each call */
+	List	   *callees; /* OIDs of all that it calls, and that these call, once each */
+	int			size;	 /* expressions, with those of each call */
+	int			depth;	 /* 1, or more than that of any function that it calls */
 } TbRoutine;
 
 /* A compilation under way, for those within it. */
