@@ -234,8 +234,9 @@ follow_callees(TbRoutine *routine, TbCompilation *compilation)
 		routine->has_loops |= callee->has_loops;
 		routine->is_stable |= callee->is_stable;
 		routine->has_session_constants |= callee->has_session_constants;
-		routine->callees = list_concat_unique_oid(
-			list_append_unique_oid(routine->callees, callee->function), callee->callees);
+		routine->callees = list_concat_unique_oid(list_append_unique_oid(routine->callees,
+																		 callee->function),
+												  callee->callees);
 		if (routine->depth > MAX_CALL_DEPTH)
 			ereport(ERROR,
 					(errcode(ERRCODE_STATEMENT_TOO_COMPLEX),

@@ -57,7 +57,7 @@ typedef struct TbRoutine
 	int			nargs;
 	int			nregisters;
 	TbRegister *registers;
-	List	   *steps; /* TbStep */
+	List	   *steps;	 /* TbStep */
 	Expr	   *result;
 	List	   *calls;	 /* OIDs of functions of the language, one for each call */
 	List	   *callees; /* OIDs of all that it calls, and that these call, once each */
