@@ -286,6 +286,21 @@ class Suite:
             expected = session.query("SELECT sum((id + 2) * 2), sum(id + 2) FROM r")[0]
             self.bench.equal("prepared, after CREATE OR REPLACE", found, expected)
             session.query("DEALLOCATE ALL; RESET plan_cache_mode")
+        # Defaults, and arguments by name.
+        for name in ("g", "h"):
+            self.drop(name)
+        create(s, "a int, b int DEFAULT 10, c int DEFAULT 100", "int", "a + b * c", "g")
+        create(s, "a int, b int DEFAULT 10, c int DEFAULT 100", "int", "let d = a + b * c; d", "h")
+        create(s, "a int", "int", "g(a) + h(a, 2)", "f")
+        for session in (self.off, self.on):
+            query = "SELECT sum({0}(id)), sum({0}(id, 2)), sum({0}(c => id, a => a)), sum(f(id)) FROM r"
+            expected = session.query("SELECT sum(id + 10 * 100), sum(id + 2 * 100), sum(a + 10 * id), sum(id * 2 + 1200) FROM r")
+            for name in ("g", "h"):
+                self.bench.equal(f"defaults and names of {name}", session.query(query.format(name)), expected)
+        for name in ("f", "g", "h"):
+            self.drop(name)
+        create(s, "a int", "int", "a + 2", "g")
+        create(s, "a int", "int", "g(a) * 2")
         # Recursion.
         self.bench.equal("recursion", create(s, "a int", "int", "f(a)").sqlstate, "42P19")
         self.bench.equal("recursion of two", create(s, "a int", "int", "f(a)", "g").sqlstate, "42P19")

@@ -225,13 +225,14 @@ put_arguments(Node *node, void *context)
 
 /* The call's expression; NULL: it stays. Its arguments have been looked at. */
 static Node *
-body_of_call(const FuncExpr *call, Inliner *inliner)
+body_of_call(FuncExpr *call, Inliner *inliner)
 {
 	const TbRoutine *routine;
 	Node			*result;
 
 	if (list_member_oid(inliner->indexed, call->funcid))
 		return NULL;
+	tb_complete_arguments(call);
 	routine = tb_routine_of(call->funcid, call->inputcollid, NULL);
 	/* Steps of loops are counted over the whole call. */
 	if (routine->steps != NIL || routine->has_loops ||

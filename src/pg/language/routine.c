@@ -20,6 +20,7 @@
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "parser/parse_node.h"
 #include "parser/parse_type.h"
 #include "utils/acl.h"
@@ -329,6 +330,17 @@ tb_routine_of(Oid function, Oid collation, TbCompilation *within)
 	entry->routine = routine;
 	entry->generation = compiled;
 	return routine;
+}
+
+void
+tb_complete_arguments(FuncExpr *call)
+{
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(call->funcid));
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", call->funcid);
+	call->args = expand_function_arguments(call->args, false, call->funcresulttype, tuple);
+	ReleaseSysCache(tuple);
 }
 
 static bool

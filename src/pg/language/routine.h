@@ -78,6 +78,10 @@ extern bool tb_is_routine(Oid function);
  */
 extern const TbRoutine *tb_routine_of(Oid function, Oid collation, TbCompilation *within);
 
+/* Puts a call's arguments in their order, with those that it leaves to DEFAULT; later the
+ * planner does so. */
+extern void tb_complete_arguments(FuncExpr *call);
+
 /* Whether the current user may execute the function and all that it calls, and nothing of
  * it depends on a hook or a setting: then its body may stand for its call. */
 extern bool tb_routine_may_be_inlined(const TbRoutine *routine);

@@ -244,6 +244,8 @@ tb_make_call(ParseState *pstate, const char *schema, const char *name, Oid own_s
 				 errmsg("function %s is variadic",
 						format_procedure(((FuncExpr *) result)->funcid)),
 				 parser_errposition(pstate, location)));
+	if (IsA(result, FuncExpr))
+		tb_complete_arguments((FuncExpr *) result);
 	return (Expr *) result;
 }
 
