@@ -157,6 +157,10 @@ SUITES = {
         PYTHON + ["test/gstore_crashes.py"],
         "kills lose no committed row of a pinned table, and bring back none that was rolled back",
         ("--rounds", "1000")),
+    "language": Suite(
+        PYTHON + ["test/language.py"],
+        "functions of LANGUAGE turbine mean the same on devices, in PostgreSQL and in PL/pgSQL, and harm nothing",
+        ("--functions", "2000")),
     "plcuda": Suite(
         PYTHON + ["test/plcuda.py"],
         "functions of LANGUAGE plcuda return what they should, and harm nothing whatever they do",

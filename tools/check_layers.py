@@ -103,6 +103,7 @@ PARTS = {
     "pg.source.heap": ("src/pg/source/heap", ABOVE),
     "pg.source.plan_rows": ("src/pg/source/plan_rows", ABOVE),
     "pg.errors": ("src/pg/errors", ABOVE),
+    "pg.language": ("src/pg/language", ABOVE),
     "pg.planner": ("src/pg/planner", ABOVE),
     "pg.source.numbers": ("src/pg/source/numbers", ABOVE),  # an input of tests
     "pg.stage": ("src/pg/stage", ABOVE),

@@ -124,12 +124,15 @@ def statements(text):
             comment = []
 
 
+LANGUAGE = ("CREATE LANGUAGE", "CREATE TRUSTED LANGUAGE")
+
+
 def read_script(text):
     """The sections with their objects, in order."""
     sections, bare = [], {}
     for comment, statement in statements(text):
         # Functions that a wrapper, a language, a type or a cast needs are no subject of their own.
-        if statement and statement[0].startswith(("CREATE FOREIGN", "CREATE TYPE", "CREATE CAST", "CREATE LANGUAGE")):
+        if statement and statement[0].startswith(("CREATE FOREIGN", "CREATE TYPE", "CREATE CAST", *LANGUAGE)):
             for function in re.findall(r"turbine\.(\w+)", "\n".join(statement)):
                 bare.pop(function, None)
         if not statement:
@@ -152,9 +155,9 @@ def read_script(text):
         elif first.startswith("CREATE FOREIGN DATA WRAPPER"):
             wrapper = sections[-1].objects[-1]
             wrapper.name = first.split()[-1].rstrip(";")
-        elif first.startswith("CREATE LANGUAGE"):
+        elif first.startswith(LANGUAGE):
             language = sections[-1].objects[-1]
-            language.kind, language.name = "language", first.split()[2]
+            language.kind, language.name = "language", first.split(" LANGUAGE ")[1].split()[0]
         elif first.startswith(("CREATE TYPE", "CREATE DOMAIN")):
             if comment:  # above the shell, before the functions that it needs
                 sections[-1].objects.append(Object("type", first.split()[2].rstrip(";"), *read_comment(comment)))

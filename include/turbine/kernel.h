@@ -50,6 +50,7 @@
 #define TB_ERR_UNREPRESENTABLE 0x08u
 #define TB_ERR_STATE_OVERFLOW 0x10u /* an aggregate state overflowed */
 #define TB_ERR_CORRUPT 0x20u		/* a page or view out of bounds */
+#define TB_ERR_STEPS 0x40u			/* loops of a function ran too often */
 
 /* One column of a chunk. valid[i] is 1 for a value, 0 for NULL. Columns that the
  * program calls nullable always have it, the others never. */

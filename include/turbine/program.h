@@ -35,6 +35,11 @@
 #define TB_MAX_DISPLAY_SCALE 63
 #define TB_MAX_JOINS 16
 #define TB_MAX_OUTPUTS 256
+/* variables of loops */
+#define TB_MAX_LOCALS 1024
+/* How often loops may run their bodies in one call of a function of LANGUAGE turbine; more
+ * is an error there. */
+#define TB_MAX_STEPS 100000
 
 typedef enum TbSourceKind
 {
@@ -170,8 +175,19 @@ typedef enum TbExprOp
 	TB_EXPR_GREATEST,	 /* index: f(a, b) is a < b; nargs >= 1, NULLs are
 						  * skipped; of equal ones the first */
 	TB_EXPR_LEAST,
-	TB_EXPR_MODEL		 /* index: TbModelKind (model.h); args: the model, an array
+	TB_EXPR_MODEL,		 /* index: TbModelKind (model.h); args: the model, an array
 						  * PARAM of FLOAT8, then a FLOAT8 for each column */
+	/*
+	 * Bodies of functions. A SEQUENCE evaluates its operands in order, and its value is the
+	 * last one's. A LOOP sets its locals to their initial values; while the condition is
+	 * true, it evaluates `effect`, and sets all locals at once to their next values. It is
+	 * evaluated as an operand of a SEQUENCE; of its locals, what follows in that SEQUENCE
+	 * sees the last values. More than TB_MAX_STEPS runs in a closed SEQUENCE are a verdict.
+	 */
+	TB_EXPR_SEQUENCE, /* index 1: closed, nothing outside uses a local of it; else 0 */
+	TB_EXPR_LOCAL,	  /* index: local. Always NULLABLE */
+	TB_EXPR_LOOP	  /* index: its first local; args: n initial values, condition,
+					   * effect, n next values; BOOL, true */
 } TbExprOp;
 
 /* An expression node. 24 bytes. Operands: args[first_arg .. +nargs). */

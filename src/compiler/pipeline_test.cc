@@ -167,6 +167,74 @@ TEST(Pipeline, ExtremesAndZones) {
   EXPECT_NE(CompiledPipeline(z.blob(TB_SINK_ROWS)).ptx().find("tb_rows"), std::string::npos);
 }
 
+/*
+ * n = a; f = 1; while (n > 1) { s = 0; while (s < n) s = s + 1; f = f * s; n = n - 1; }; f = b
+ *
+ * A loop in a loop, whose next values need the inner one's last; errors and steps of both count.
+ */
+ProgramWriter nested_loops() {
+  ProgramWriter w;
+  const uint32_t a = w.column(TB_TYPE_INT4, true), b = w.column(TB_TYPE_INT4), one = w.param(TB_TYPE_INT4),
+                 zero = w.param(TB_TYPE_INT4);
+  auto local = [&](uint32_t number) { return w.expr(TB_EXPR_LOCAL, TB_TYPE_INT4, TB_EX_NULLABLE, number, {}); };
+  const uint32_t n = local(0), f = local(1), s = local(2);
+  const uint32_t below = w.call(TB_FN_INT4LT, {s, n}), more = w.call(TB_FN_INT4PL, {s, one});
+  const uint32_t inner = w.expr(TB_EXPR_LOOP, TB_TYPE_BOOL, TB_EX_RAISES, 2, {zero, below, below, more});
+  const uint32_t product = w.call(TB_FN_INT4MUL, {f, local(2)}), less = w.call(TB_FN_INT4MI, {n, one});
+  const uint32_t outer = w.expr(TB_EXPR_LOOP, TB_TYPE_BOOL, TB_EX_RAISES, 0,
+                                {a, one, w.call(TB_FN_INT4GT, {n, one}), inner, less, product});
+  const uint32_t value = w.expr(TB_EXPR_SEQUENCE, TB_TYPE_INT4, TB_EX_NULLABLE, 1, {outer, local(1)});
+  w.filters = {w.call(TB_FN_INT4EQ, {value, b})};
+  return w;
+}
+
+TEST(Pipeline, LoopsInLoops) {
+  const ProgramWriter w = nested_loops();
+  CompiledPipeline code(ProgramWriter(w).blob(TB_SINK_ROWS));
+  EXPECT_NE(code.ptx().find("tb_rows"), std::string::npos);
+  struct Case {
+    int32_t a;
+    uint8_t valid;
+    int32_t b;
+    bool passes;
+    uint32_t errors;
+  };
+  const std::vector<Case> cases = {{5, 1, 120, true, 0},
+                                   {5, 1, 121, false, 0},
+                                   {1, 1, 1, true, 0},
+                                   {-3, 1, 1, true, 0},
+                                   {7, 0, 1, true, 0},  // NULL > 1 is not true
+                                   {12, 1, 479001600, true, 0},
+                                   {13, 1, 0, false, TB_ERR_OVERFLOW},
+                                   {100000000, 1, 0, false, TB_ERR_STEPS}};
+  for (const Case& c : cases) {
+    ParamWriter p;
+    const int32_t one = 1, zero = 0;
+    p.scalar(&one, 4);
+    p.scalar(&zero, 4);
+    const std::string params = p.block();
+    std::vector<int32_t> as = {c.a}, bs = {c.b};
+    std::vector<uint8_t> va = {c.valid};
+    std::vector<TbColumnData> columns{{as.data(), va.data()}, {bs.data(), nullptr}};
+    std::vector<uint32_t> ids(1), out(1);
+    PipelineCall run(columns, 1, params);
+    run.args.rowids = ids.data();
+    run.args.out_rowids = out.data();
+    code.pipeline(&run.args);
+    EXPECT_EQ(run.args.errors, c.errors) << c.a;
+    if (c.errors == 0) EXPECT_EQ(run.args.nout, c.passes ? 1u : 0u) << c.a;
+  }
+}
+
+/* Of a local outside of its loop there is no code, and no program is compiled wrongly for it. */
+TEST(Pipeline, RefusesALocalOutsideOfItsLoop) {
+  ProgramWriter w;
+  const uint32_t b = w.column(TB_TYPE_INT4);
+  const uint32_t lost = w.expr(TB_EXPR_LOCAL, TB_TYPE_INT4, TB_EX_NULLABLE, 0, {});
+  w.filters = {w.call(TB_FN_INT4EQ, {lost, b})};
+  EXPECT_THROW(CompiledPipeline(w.blob(TB_SINK_ROWS)), std::runtime_error);
+}
+
 /* See jit/negations.h. */
 TEST(Pipeline, NoNegationIsLeftToTheGpusCompiler) {
   ProgramWriter w;

@@ -4,6 +4,13 @@ INSERT INTO x SELECT i, i, i % 10, i % 100, i, i, i, i, i::text FROM generate_se
 ANALYZE x;
 -- offloaded: GpuScan
 SELECT id FROM x WHERE a / b > 5;
+-- Counted values that are never NULL.
+CREATE TABLE filled (a int NOT NULL, b int NOT NULL);
+INSERT INTO filled SELECT i, i % 10 FROM generate_series(1, 1000) i;
+ANALYZE filled;
+SELECT count(a / b) FROM filled;
+-- offloaded: GpuPreAgg
+SELECT count(a / (b + 1)) FROM filled;
 -- offloaded: GpuScan
 SELECT id FROM x WHERE b <> 0 AND a / b > 900;
 SELECT id FROM x WHERE a / b > 5 AND b <> 0;

@@ -21,7 +21,10 @@ constexpr uint32_t kMostGroups = 8;
 /* All expressions that a program evaluates, in numbers of the largest function. */
 constexpr uint32_t kMostRoots = 4;
 
-bool is_leaf(const TbExpr& e) { return e.op == TB_EXPR_COLUMN || e.op == TB_EXPR_PARAM; }
+bool is_leaf(const TbExpr& e) { return e.op == TB_EXPR_COLUMN || e.op == TB_EXPR_PARAM || e.op == TB_EXPR_LOCAL; }
+
+/* Beyond this a weight is only "too much": operands that are shared count for each of their users. */
+constexpr uint32_t kMostOfWeights = 1u << 20;
 
 bool is_list(const TbExpr& e) {
   switch (e.op) {
@@ -43,7 +46,8 @@ uint32_t own_weight(const TbExpr& e) {
   constexpr uint32_t kModel = 24;
   switch (e.op) {
     case TB_EXPR_COLUMN:
-    case TB_EXPR_PARAM: return 1;
+    case TB_EXPR_PARAM:
+    case TB_EXPR_LOCAL: return 1;
     case TB_EXPR_CALL:
     case TB_EXPR_IS_DISTINCT:
     case TB_EXPR_GREATEST:
@@ -67,15 +71,19 @@ ExpressionParts::ExpressionParts(const Program& program, uint32_t most_weight)
       weight_(program.exprs().size()),
       users_(program.exprs().size()),
       is_part_(program.exprs().size()),
-      read_outside_(program.params().size()) {
+      read_outside_(program.params().size()),
+      open_(program.exprs().size()) {
   count_users();
   for (uint32_t i = 0; i < program.exprs().size(); i++) {
     const TbExpr& e = program.expr(i);
+    open_[i] = e.op == TB_EXPR_LOCAL || e.op == TB_EXPR_LOOP;
+    for (uint32_t arg : program.args(e)) open_[i] = open_[i] || open_[arg];
+    if (e.op == TB_EXPR_SEQUENCE && e.index != 0) open_[i] = false;
     weight_[i] = own_weight(e) + operand_weights(e);
     if (weight_[i] <= most_weight_) continue;
     cut_operands(e);
     weight_[i] = own_weight(e) + operand_weights(e);
-    if (weight_[i] > most_weight_ && is_list(e)) group_operands(i, e);
+    if (weight_[i] > most_weight_ && is_list(e) && !open_[i]) group_operands(i, e);
   }
   cut_roots();
   note_readers();
@@ -115,14 +123,15 @@ uint32_t ExpressionParts::weight_as_operand(uint32_t expr) const {
 
 uint32_t ExpressionParts::operand_weights(const TbExpr& e) const {
   uint32_t sum = 0;
-  for (uint32_t arg : program_.args(e)) sum += weight_as_operand(arg) + (is_list(e) ? own_weight(e) : 0);
+  for (uint32_t arg : program_.args(e))
+    sum = std::min(sum + weight_as_operand(arg) + (is_list(e) ? own_weight(e) : 0), kMostOfWeights);
   return sum;
 }
 
 /* What makes the user too heavy, or would be in each of its groups. */
 void ExpressionParts::cut_operands(const TbExpr& e) {
   for (uint32_t arg : program_.args(e)) {
-    if (is_leaf(program_.expr(arg))) continue;
+    if (is_leaf(program_.expr(arg)) || open_[arg]) continue;
     if (weight_[arg] > most_weight_ / 4 || (is_shared(arg) && weight_[arg] > kSharedWeight)) is_part_[arg] = true;
   }
 }

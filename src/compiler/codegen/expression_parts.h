@@ -52,6 +52,9 @@ class ExpressionParts {
   uint32_t place(uint32_t column) const { return place_[column]; }
   uint32_t places() const { return places_; }
 
+  /* It reads a local of a loop, or is one: what is evaluated where the loop is. */
+  bool is_open(uint32_t expr) const { return open_[expr]; }
+
   /* How much code an expression is, roughly in thirds of an integer comparison, without its parts. */
   uint32_t weight(uint32_t expr) const { return weight_[expr]; }
 
@@ -70,7 +73,7 @@ class ExpressionParts {
   const uint32_t most_weight_;
   std::vector<uint32_t> weight_, users_, place_;
   uint32_t places_ = 0;
-  std::vector<bool> is_part_, read_outside_;
+  std::vector<bool> is_part_, read_outside_, open_;
   std::map<uint32_t, std::vector<uint32_t>> group_begins_;
 };
 

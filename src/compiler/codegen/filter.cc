@@ -19,7 +19,7 @@ constexpr uint32_t kDenseCost = 12;
 
 bool fixed_and_simple(const TbExpr& e) {
   if (tb_type_is_text(e.type) || e.type == TB_TYPE_NUM128) return false;
-  if (e.op == TB_EXPR_ANY || e.op == TB_EXPR_ALL) return false;
+  if (e.op == TB_EXPR_ANY || e.op == TB_EXPR_ALL || e.op == TB_EXPR_LOOP) return false;
   if (e.op == TB_EXPR_MODEL && tb_model_has_centroids(e.index)) return false;
   return e.op != TB_EXPR_CALL || tb_functions[e.index].cost < kDenseCost;
 }

@@ -209,6 +209,9 @@ void RowEmitter::begin_row(Value* row, llvm::MDNode* access_group) {
   loaded_.assign(program_.columns().size(), RowValue{});
   framed_.assign(program_.columns().size(), false);
   known_.clear();
+  narrows_.clear();
+  locals_.clear();
+  steps_ = nullptr;
   matches_.assign(program_.joins().size(), nullptr);
 }
 
@@ -224,9 +227,11 @@ Value* RowEmitter::or_maybe(Value* a, Value* b) {
   return ir_.CreateOr(a, b);
 }
 
-/* The condition under which an operand is wanted. */
-Value* RowEmitter::narrow(Value* active, Value* condition) {
-  Value* narrowed = and_maybe(active, condition);
+/* Equal questions have one answer, so that what was evaluated under it is found again. */
+Value* RowEmitter::narrow(Value* active, Value* condition, bool opposite) {
+  Value*& narrowed = narrows_[{active, condition, opposite}];
+  if (narrowed) return narrowed;
+  narrowed = and_maybe(active, opposite ? ir_.CreateNot(condition) : condition);
   if (active && narrowed != active && llvm::isa<llvm::Instruction>(narrowed)) narrowed_.emplace(narrowed, active);
   return narrowed;
 }
@@ -494,7 +499,7 @@ RowValue RowEmitter::eval_logic(const Operands& operands, bool is_and, Value* ac
   Value *all = nullptr, *decided = nullptr;
   bool nullable = false;
   for (size_t i = 0; i < operands.count; i++) {
-    Value* wanted = decided ? narrow(active, ir_.CreateNot(decided)) : active;
+    Value* wanted = decided ? narrow(active, decided, true) : active;
     RowValue v = operands.eval(i, wanted);
     nullable |= v.null != nullptr;
     Value* neutral = is_and ? v.value : ir_.CreateNot(v.value);   // keeps going
@@ -544,13 +549,13 @@ Value* RowEmitter::eval_arms(uint32_t expr, Range range, Value* active, Arms& ar
     Value* found = nullptr;
     const RowValue value = call_part(expr, group, remaining, &found);
     arms.emplace_back(found, value);
-    remaining = narrow(remaining, ir_.CreateNot(found));
+    remaining = narrow(remaining, found, true);
   }
   if (!groups.empty()) return remaining;
   for (size_t i = range.begin; i < range.end; i += 2) {
     Value* cond = truth(eval(args[i], remaining));
     arms.emplace_back(cond, eval(args[i + 1], narrow(remaining, cond)));
-    remaining = narrow(remaining, ir_.CreateNot(cond));
+    remaining = narrow(remaining, cond, true);
   }
   return remaining;
 }
@@ -741,6 +746,9 @@ RowValue RowEmitter::eval_here(uint32_t expr, Value* active) {
     case TB_EXPR_ALL: return eval_array(e, false, active);
     case TB_EXPR_RESCALE: return eval_rescale(e, active);
     case TB_EXPR_MODEL: return eval_model(e, active);
+    case TB_EXPR_SEQUENCE: return eval_sequence(e, active);
+    case TB_EXPR_LOOP: return eval_loop(e, active);
+    case TB_EXPR_LOCAL: return local(e.index);
     default: return eval_test(e, active);
   }
 }

@@ -65,18 +65,32 @@ class RowEmitter {
     llvm::Value* active;
   };
 
+  /* A condition that was narrowed by another one, or by its opposite. */
+  struct Narrowing {
+    llvm::Value *active, *condition;
+    bool opposite;
+    auto operator<=>(const Narrowing&) const = default;
+  };
+
   /* Values loaded while one of these lives are forgotten when it ends: for code in
    * a loop or branch that the rest of the row is not dominated by. */
   class LoadScope {
    public:
     explicit LoadScope(RowEmitter& rows)
-        : rows_(rows), loaded_(rows.loaded_), known_(rows.known_), matches_(rows.matches_) {}
+        : rows_(rows),
+          loaded_(rows.loaded_),
+          known_(rows.known_),
+          matches_(rows.matches_),
+          locals_(rows.locals_),
+          narrows_(rows.narrows_) {}
     ~LoadScope() {
       rows_.loaded_ = std::move(loaded_);
       // Other rows' columns may have taken the places of these.
       rows_.framed_.assign(rows_.framed_.size(), false);
       rows_.known_ = std::move(known_);
       rows_.matches_ = std::move(matches_);
+      rows_.locals_ = std::move(locals_);
+      rows_.narrows_ = std::move(narrows_);
     }
     LoadScope(const LoadScope&) = delete;
     LoadScope& operator=(const LoadScope&) = delete;
@@ -86,6 +100,8 @@ class RowEmitter {
     std::vector<RowValue> loaded_;
     std::map<uint32_t, KnownValue> known_;
     std::vector<llvm::Value*> matches_;
+    std::map<uint32_t, RowValue> locals_;
+    std::map<Narrowing, llvm::Value*> narrows_;
   };
 
   /* `active`: i1 under which the value is wanted; nullptr: always. */
@@ -176,7 +192,11 @@ class RowEmitter {
   llvm::Value* eval_nearest(const TbExpr& e, const RowValue& centroids, llvm::ArrayRef<llvm::Value*> x);
   RowValue load_param(uint32_t index);
   const RowValue& param(uint32_t index);
-  llvm::Value* narrow(llvm::Value* active, llvm::Value* condition);
+  RowValue eval_sequence(const TbExpr& e, llvm::Value* active);
+  RowValue eval_loop(const TbExpr& e, llvm::Value* active);
+  RowValue local(uint32_t index) const;
+  /* The condition under which an operand is wanted: `active`, and this one, or its opposite. */
+  llvm::Value* narrow(llvm::Value* active, llvm::Value* condition, bool opposite = false);
   bool is_narrowed_from(llvm::Value* active, llvm::Value* wider) const;
   RowValue select(llvm::Value* cond, const RowValue& a, const RowValue& b);
   RowValue null_of(const TbExpr& e);
@@ -218,6 +238,9 @@ class RowEmitter {
   std::shared_ptr<const ExpressionParts> parts_;
   std::map<uint32_t, KnownValue> known_;              // shared expressions of the row
   std::map<llvm::Value*, llvm::Value*> narrowed_;     // a condition and the wider one that it was made of
+  std::map<Narrowing, llvm::Value*> narrows_;         // conditions of the row, so that equal ones are the same
+  std::map<uint32_t, RowValue> locals_;               // of loops that are under way or have ended
+  llvm::Value* steps_ = nullptr;                      // i32: runs of loops in the closed SEQUENCE so far
   llvm::Value* frame_ = nullptr;                      // where parts find columns and put their results
   std::vector<bool> framed_;                          // columns of the row that are there
   ExpressionPart* in_part_ = nullptr;                 // emits its body

@@ -175,7 +175,36 @@ class ExprCheck {
         need(tb_type_is_numeric(e.type) && tb_type_is_numeric(arg(e, 0).type), i, "RESCALE of no numeric");
         return;
       case TB_EXPR_MODEL: return check_model(i, e);
+      case TB_EXPR_SEQUENCE:
+        need(e.nargs >= 1 && e.index <= 1, i, "bad SEQUENCE");
+        check_same_type(i, e, arg(e, e.nargs - 1u));
+        return;
+      case TB_EXPR_LOCAL: return check_local(i, e);
+      case TB_EXPR_LOOP: return check_loop(i, e);
       default: program_fail("expression", i, "unknown operation");
+    }
+  }
+
+  void check_local(uint32_t i, const TbExpr& e) {
+    need(e.nargs == 0 && e.index < TB_MAX_LOCALS, i, "no such local");
+    if (locals_.size() <= e.index) locals_.resize(e.index + size_t{1});
+    const TbExpr*& known = locals_[e.index];
+    if (!known) known = &e;
+    need(e.type == known->type && e.scale == known->scale, i, "a local of two types");
+  }
+
+  /* A local that no LOCAL has read so far has no type yet; later ones must have that of its initial value. */
+  void check_loop(uint32_t i, const TbExpr& e) {
+    need(e.nargs >= 2 && e.nargs % 2 == 0 && e.type == TB_TYPE_BOOL, i, "bad LOOP");
+    const uint32_t n = (e.nargs - 2u) / 2;
+    need(e.index <= TB_MAX_LOCALS && n <= TB_MAX_LOCALS - e.index, i, "no such local");
+    need(arg(e, n).type == TB_TYPE_BOOL, i, "condition is not boolean");
+    if (locals_.size() < e.index + n) locals_.resize(e.index + n);
+    for (uint32_t k = 0; k < n; k++) {
+      const TbExpr*& known = locals_[e.index + k];
+      if (!known) known = &arg(e, k);
+      check_same_type(i, *known, arg(e, k));
+      check_same_type(i, *known, arg(e, n + 2 + k));
     }
   }
 
@@ -255,6 +284,7 @@ class ExprCheck {
     if (e.op == TB_EXPR_CALL || e.op == TB_EXPR_IS_DISTINCT || e.op == TB_EXPR_ANY || e.op == TB_EXPR_ALL ||
         e.op == TB_EXPR_GREATEST || e.op == TB_EXPR_LEAST)
       raises = tb_functions[e.index].flags & TB_FN_RAISES;
+    raises |= e.op == TB_EXPR_LOOP;
     for (uint32_t n = 0; n < e.nargs; n++) raises |= (arg(e, n).flags & TB_EX_RAISES) != 0;
 
     // May it be NULL?
@@ -276,6 +306,8 @@ class ExprCheck {
         for (uint32_t n = 1; n < e.nargs; n += 2) nullable |= (arg(e, n).flags & TB_EX_NULLABLE) != 0;
         nullable |= (arg(e, e.nargs - 1).flags & TB_EX_NULLABLE) != 0;
         break;
+      case TB_EXPR_LOCAL: nullable = true; break;
+      case TB_EXPR_SEQUENCE: nullable = arg(e, e.nargs - 1u).flags & TB_EX_NULLABLE; break;
       case TB_EXPR_COALESCE:
       case TB_EXPR_GREATEST:
       case TB_EXPR_LEAST:
@@ -292,6 +324,7 @@ class ExprCheck {
 
   const Program& p_;
   std::vector<bool> is_array_;
+  std::vector<const TbExpr*> locals_;  // an expression of its type and scale; nullptr: none is known
 };
 
 }  // namespace

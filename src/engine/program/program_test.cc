@@ -109,6 +109,48 @@ TEST(Program, ParsesModels) {
   refused([](ProgramWriter& w) { w.params[0].flags |= TB_PARAM_NULLABLE; });
 }
 
+/* i = 0; while (i < a) { a, i = i, i + a }; i: expressions 0 a, 1 p, 2 and 3 locals, 4 the condition, 5 the sum, 6 the
+ * loop, 7 a local behind it, 8 the sequence. */
+ProgramWriter looping() {
+  ProgramWriter blob;
+  const uint32_t a = blob.column(TB_TYPE_INT4), zero = blob.param(TB_TYPE_INT4);
+  const uint32_t first = blob.expr(TB_EXPR_LOCAL, TB_TYPE_INT4, TB_EX_NULLABLE, 0, {});
+  const uint32_t i = blob.expr(TB_EXPR_LOCAL, TB_TYPE_INT4, TB_EX_NULLABLE, 1, {});
+  const uint32_t less = blob.call(TB_FN_INT4LT, {i, first}), sum = blob.call(TB_FN_INT4PL, {i, first});
+  const uint32_t loop = blob.expr(TB_EXPR_LOOP, TB_TYPE_BOOL, TB_EX_RAISES, 0, {a, zero, less, less, i, sum});
+  const uint32_t last = blob.expr(TB_EXPR_LOCAL, TB_TYPE_INT4, TB_EX_NULLABLE, 1, {});
+  blob.outputs = {blob.expr(TB_EXPR_SEQUENCE, TB_TYPE_INT4, TB_EX_NULLABLE, 1, {loop, last})};
+  return blob;
+}
+
+TEST(Program, ParsesLoops) {
+  EXPECT_NO_THROW(Program::parse(looping().blob(TB_SINK_PROJECT)));
+  const std::vector<std::pair<const char*, std::function<void(ProgramWriter&)>>> damages = {
+      {"local's number", [](ProgramWriter& b) { b.exprs[2].index = TB_MAX_LOCALS; }},
+      {"local that is never NULL", [](ProgramWriter& b) { b.exprs[2].flags = 0; }},
+      {"local of two types", [](ProgramWriter& b) { b.exprs[7].type = TB_TYPE_INT8; }},
+      {"local with operands", [](ProgramWriter& b) { b.exprs[2].nargs = 1; }},
+      {"loop's first local", [](ProgramWriter& b) { b.exprs[6].index = TB_MAX_LOCALS - 1; }},
+      {"loop's first local, overflow", [](ProgramWriter& b) { b.exprs[6].index = 0xffffffff; }},
+      {"loop's type", [](ProgramWriter& b) { b.exprs[6].type = TB_TYPE_INT4; }},
+      {"loop that cannot raise", [](ProgramWriter& b) { b.exprs[6].flags = TB_EX_NULLABLE; }},
+      {"loop of an odd number", [](ProgramWriter& b) { b.exprs[6].nargs = 5; }},
+      {"loop of one operand less", [](ProgramWriter& b) { b.exprs[6].nargs = 4; }},
+      {"loop without operands", [](ProgramWriter& b) { b.exprs[6].nargs = 0; }},
+      {"condition that is no boolean", [](ProgramWriter& b) { b.args[b.exprs[6].first_arg + 2] = 0; }},
+      {"next value of another type", [](ProgramWriter& b) { b.args[b.exprs[6].first_arg + 5] = 4; }},
+      {"empty sequence", [](ProgramWriter& b) { b.exprs[8].nargs = 0; }},
+      {"sequence's kind", [](ProgramWriter& b) { b.exprs[8].index = 2; }},
+      {"sequence's type", [](ProgramWriter& b) { b.exprs[8].type = TB_TYPE_BOOL; }},
+      {"sequence that is never NULL", [](ProgramWriter& b) { b.exprs[8].flags = TB_EX_RAISES; }},
+  };
+  for (const auto& [name, damage] : damages) {
+    ProgramWriter blob = looping();
+    damage(blob);
+    EXPECT_THROW(Program::parse(blob.blob(TB_SINK_PROJECT)), ProgramError) << name;
+  }
+}
+
 TEST(Program, RefusesEachDamage) {
   const std::vector<std::pair<const char*, std::function<void(ProgramWriter&)>>> damages = {
       {"sink", [](ProgramWriter& b) { b.sink = 9; }},

@@ -399,6 +399,15 @@ LANGUAGE C STRICT VOLATILE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'turbine_training_progress';
 CREATE VIEW turbine.training_progress AS SELECT * FROM turbine.training_progress();
 GRANT SELECT ON turbine.training_progress TO PUBLIC;
+-- Functions in a small language of expressions, which run wherever the query runs: `CREATE FUNCTION ... LANGUAGE
+-- turbine`. [Its page](language-turbine.md) has the grammar, the types, limits and errors.
+CREATE FUNCTION turbine.language_call_handler() RETURNS language_handler
+LANGUAGE C
+AS 'MODULE_PATHNAME', 'turbine_language_call_handler';
+CREATE FUNCTION turbine.language_validator(oid) RETURNS void
+LANGUAGE C STRICT
+AS 'MODULE_PATHNAME', 'turbine_language_validator';
+CREATE TRUSTED LANGUAGE turbine HANDLER turbine.language_call_handler VALIDATOR turbine.language_validator;
 
 -- What psql shows with \df+, \dv+, \dn+ and \des+: one COMMENT for every object.
 COMMENT ON SCHEMA turbine IS 'what pg_turbine tells and does: devices, counters, the column cache, files';
@@ -475,3 +484,6 @@ COMMENT ON FUNCTION turbine.coefficient_parameter(float8[], integer) IS 'coeffic
 COMMENT ON FUNCTION turbine.centroid_parameter(float8[], integer) IS 'centroids as devices read them';
 COMMENT ON FUNCTION turbine.training_progress() IS 'trainings of models that run now';
 COMMENT ON VIEW turbine.training_progress IS 'trainings of models that run now';
+COMMENT ON FUNCTION turbine.language_call_handler() IS 'handler of LANGUAGE turbine';
+COMMENT ON FUNCTION turbine.language_validator(oid) IS 'checks a function of LANGUAGE turbine';
+COMMENT ON LANGUAGE turbine IS 'functions of expressions, which run wherever the query runs';

@@ -394,6 +394,16 @@ LANGUAGE C STRICT
 AS 'MODULE_PATHNAME', 'turbine_plcuda_validator';
 CREATE LANGUAGE plcuda HANDLER turbine.plcuda_call_handler VALIDATOR turbine.plcuda_validator;
 
+-- Functions in a small language of expressions, which run wherever the query runs: `CREATE FUNCTION ... LANGUAGE
+-- turbine`. [Its page](language-turbine.md) has the grammar, the types, limits and errors.
+CREATE FUNCTION turbine.language_call_handler() RETURNS language_handler
+LANGUAGE C
+AS 'MODULE_PATHNAME', 'turbine_language_call_handler';
+CREATE FUNCTION turbine.language_validator(oid) RETURNS void
+LANGUAGE C STRICT
+AS 'MODULE_PATHNAME', 'turbine_language_validator';
+CREATE TRUSTED LANGUAGE turbine HANDLER turbine.language_call_handler VALIDATOR turbine.language_validator;
+
 -- == Arrow and Parquet files ==
 
 -- The foreign-data wrapper of Arrow and Parquet files on the server, with a server of the same name.
@@ -676,3 +686,6 @@ COMMENT ON FUNCTION turbine.coefficient_parameter(float8[], integer) IS 'coeffic
 COMMENT ON FUNCTION turbine.centroid_parameter(float8[], integer) IS 'centroids as devices read them';
 COMMENT ON FUNCTION turbine.training_progress() IS 'trainings of models that run now';
 COMMENT ON VIEW turbine.training_progress IS 'trainings of models that run now';
+COMMENT ON FUNCTION turbine.language_call_handler() IS 'handler of LANGUAGE turbine';
+COMMENT ON FUNCTION turbine.language_validator(oid) IS 'checks a function of LANGUAGE turbine';
+COMMENT ON LANGUAGE turbine IS 'functions of expressions, which run wherever the query runs';

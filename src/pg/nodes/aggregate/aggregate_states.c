@@ -29,12 +29,14 @@ add_state_column(TbAggStates *s, TbAggKind kind, const TbValue *arg, const TbVal
 	return s->nkeys + tb_builder_add_agg(s->translator->builder, kind, arg, filter);
 }
 
-/* Values that are never NULL need not be read to be counted, unless a load counts them in
- * order to read them. */
+/* Values that are never NULL need not be read to be counted, unless reading them may raise
+ * an error, or a load counts them in order to read them. */
 uint32
 tb_agg_count_column(TbAggStates *s, const TbValue *arg, const TbValue *filter)
 {
-	bool is_read = arg != NULL && (arg->nullable || tb_cache_is_loading());
+	bool is_read = arg != NULL &&
+		(arg->nullable || tb_builder_may_raise(s->translator->builder, arg) ||
+		 tb_cache_is_loading());
 
 	return add_state_column(s, TB_AGG_COUNT, is_read ? arg : NULL, filter);
 }

@@ -17,6 +17,7 @@
 
 #include "pg/nodes/hooks/plan_passes.h"
 #include "pg/nodes/hooks/planner_hook.h"
+#include "pg/language/inline_calls.h"
 #include "pg/nodes/rewrite/rewritten_plan.h"
 #include "pg/nodes/rewrite/rewritten_query.h"
 #include "pg/planner/planning.h"
@@ -129,13 +130,20 @@ plan_both(Query *parse, Query *rewritten, const char *query_string, int cursor_o
 static PlannedStmt *
 plan_query(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
 {
-	Query		*rewritten = tb_planning_is_wanted() ? tb_rewritten_query(parse) : NULL;
-	PlannedStmt *result = rewritten != NULL ?
+	List		*inlined;
+	Query		*rewritten;
+	PlannedStmt *result;
+
+	parse = tb_inline_calls(parse, &inlined);
+	rewritten = tb_planning_is_wanted() ? tb_rewritten_query(parse) : NULL;
+	result = rewritten != NULL ?
 		plan_both(parse, rewritten, query_string, cursor_options, params) :
 		plan_once(parse, query_string, cursor_options, params, NULL);
-
 	if (result != NULL)
+	{
+		tb_plan_depends_on(result, inlined);
 		tb_mend_plan(result);
+	}
 	return result;
 }
 

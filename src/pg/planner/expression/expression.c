@@ -26,6 +26,7 @@
 #include "utils/typcache.h"
 
 #include "pg/convert/numeric_format.h"
+#include "pg/language/routine.h"
 #include "pg/planner/expression/expression_internal.h"
 #include "pg/planner/expression/reason_text.h"
 
@@ -591,6 +592,8 @@ translate_node(TbTranslator *t, Expr *expr, TbValue *value)
 			if (tb_model_function(((FuncExpr *) expr)->funcid, &model, &namespace))
 				return tb_translate_model(t, model, namespace, ((FuncExpr *) expr)->args,
 										  value);
+			if (tb_is_routine(((FuncExpr *) expr)->funcid))
+				return tb_translate_routine(t, (FuncExpr *) expr, value);
 			return tb_translate_call(t, ((FuncExpr *) expr)->funcid,
 									 ((FuncExpr *) expr)->inputcollid,
 									 ((FuncExpr *) expr)->args, value);
@@ -653,7 +656,8 @@ tb_translate(TbTranslator *t, Expr *expr, TbValue *value)
 
 	check_stack_depth();
 	if (IsA(expr, Var))
-		return translate_column(t, (Var *) expr, value);
+		return t->body != NULL ? tb_translate_register(t, (Var *) expr, value) :
+								 translate_column(t, (Var *) expr, value);
 	if (IsA(expr, Const))
 		return translate_literal(t, (Const *) expr, value);
 	if (IsA(expr, CaseTestExpr))
@@ -663,6 +667,9 @@ tb_translate(TbTranslator *t, Expr *expr, TbValue *value)
 		*value = *t->case_value;
 		return true;
 	}
+	/* Registers of a body look like columns, and mean other values in other calls. */
+	if (t->body != NULL)
+		return translate_node(t, expr, value);
 	if (tb_is_constant_in_query(expr))
 		return translate_parameter(t, expr, value);
 

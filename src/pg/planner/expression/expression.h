@@ -31,6 +31,7 @@ struct TbTranslator
 	int			   conditional; /* > 0: below something that PostgreSQL
 								 * evaluates only for some rows */
 	const TbValue *case_value;	/* what CaseTestExpr stands for */
+	struct TbBody *body;		/* of a function that is being translated; NULL: none is */
 	List		  *shared;		/* TranslatedExpr: computed once */
 	List		  *zones;		/* TranslatedZone: time zones in use */
 };

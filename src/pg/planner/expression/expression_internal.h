@@ -6,6 +6,7 @@
  *   expression_call.c     functions and operators, dates and times among them
  *   expression_numeric.c  numeric arithmetic: scales and digits
  *   expression_model.c    predictions of models
+ *   expression_routine.c  functions of LANGUAGE turbine
  */
 #ifndef TURBINE_PG_PLANNER_EXPRESSION_EXPRESSION_INTERNAL_H
 #define TURBINE_PG_PLANNER_EXPRESSION_EXPRESSION_INTERNAL_H
@@ -49,6 +50,11 @@ extern bool tb_translate_nullif(TbTranslator *t, OpExpr *expr, TbValue *value);
 /* f(args) of translated operands. */
 extern bool tb_call_on_values(TbTranslator *t, Oid funcid, Oid collation, int nargs,
 							  TbValue *args, TbValue *value);
+
+/* expression_routine.c */
+extern bool tb_translate_routine(TbTranslator *t, FuncExpr *call, TbValue *value);
+/* Inside a body: what a register of it holds. */
+extern bool tb_translate_register(TbTranslator *t, Var *var, TbValue *value);
 
 /* expression_numeric.c */
 extern bool	   tb_numeric_call(TbTranslator *t, Oid funcid, int nargs, TbValue *args,

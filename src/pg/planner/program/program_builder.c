@@ -459,6 +459,9 @@ tb_builder_add_output(TbBuilder *builder, uint32 expr)
 	return index;
 }
 
+/* Operands that are used twice count twice: sums of costs end here. */
+#define MOST_COST (1 << 24)
+
 /* What the operation itself costs, and whether it may raise. */
 static void
 own_cost(TbExpr *expr)
@@ -485,6 +488,12 @@ own_cost(TbExpr *expr)
 		case TB_EXPR_RESCALE:
 			expr->flags |= TB_EX_RAISES;
 			expr->cost += 2;
+			break;
+		case TB_EXPR_SEQUENCE:
+			break;
+		case TB_EXPR_LOOP:
+			expr->flags |= TB_EX_RAISES;
+			expr->cost += 1;
 			break;
 		default:
 			expr->cost += 1;
@@ -516,7 +525,7 @@ tb_builder_expr(TbBuilder *builder, TbExprOp op, TbTypeInfo info, uint32 index, 
 		Assert(args[i].expr < builder->expr_list.count);
 		list[i] = args[i].expr;
 		expr.flags |= arg->flags & TB_EX_RAISES;
-		expr.cost += arg->cost;
+		expr.cost = Min(expr.cost + arg->cost, MOST_COST);
 	}
 	own_cost(&expr);
 	return make_value(add_expr(builder, expr, list), info, nullable);
@@ -526,6 +535,41 @@ void
 tb_builder_add_cost(TbBuilder *builder, const TbValue *value, uint32 cost)
 {
 	builder->exprs[value->expr].expr.cost += cost;
+}
+
+void
+tb_builder_set_cost(TbBuilder *builder, const TbValue *value, uint32 cost)
+{
+	builder->exprs[value->expr].expr.cost = cost;
+}
+
+uint32
+tb_builder_add_locals(TbBuilder *builder, int count)
+{
+	uint32 first = builder->nlocals;
+
+	if (first + count > TB_MAX_LOCALS)
+		return TB_NONE;
+	builder->nlocals += count;
+	return first;
+}
+
+TbValue
+tb_builder_local(TbBuilder *builder, uint32 local, TbTypeInfo info)
+{
+	return tb_builder_expr(builder, TB_EXPR_LOCAL, info, local, 0, NULL, true);
+}
+
+bool
+tb_builder_may_raise(const TbBuilder *builder, const TbValue *value)
+{
+	return (builder->exprs[value->expr].expr.flags & TB_EX_RAISES) != 0;
+}
+
+uint32
+tb_builder_size(const TbBuilder *builder)
+{
+	return builder->expr_list.count;
 }
 
 void

@@ -112,6 +112,20 @@ extern TbValue tb_builder_expr(TbBuilder *builder, TbExprOp op, TbTypeInfo info,
  * comparisons. Costs are bytes of the program, so equal ones share their code. */
 extern void tb_builder_add_cost(TbBuilder *builder, const TbValue *value, uint32 cost);
 
+/* The same: what it costs in all, where operands that are used twice would count twice. */
+extern void tb_builder_set_cost(TbBuilder *builder, const TbValue *value, uint32 cost);
+
+/* The first of so many new locals of a loop; and the expression that reads one. TB_NONE:
+ * there are too many. */
+extern uint32  tb_builder_add_locals(TbBuilder *builder, int count);
+extern TbValue tb_builder_local(TbBuilder *builder, uint32 local, TbTypeInfo info);
+
+/* Whether evaluating it may raise an error. */
+extern bool tb_builder_may_raise(const TbBuilder *builder, const TbValue *value);
+
+/* Expressions so far, whether the program will use them or not. */
+extern uint32 tb_builder_size(const TbBuilder *builder);
+
 extern void tb_builder_add_filter(TbBuilder *builder, const TbValue *value);
 extern void tb_builder_add_key(TbBuilder *builder, const TbValue *value);
 

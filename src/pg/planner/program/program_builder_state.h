@@ -53,8 +53,9 @@ struct TbBuilder
 	List			   *outputs;
 	List			   *joins;			/* BuilderJoin * */
 	uint32				full_joins_end; /* see tb_builder_expect_full_join */
+	uint32				nlocals;
 	bool				keep_null_keys;
-	bool				of_files;		/* see tb_builder_read_files */
+	bool				of_files; /* see tb_builder_read_files */
 };
 
 #endif
