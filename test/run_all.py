@@ -164,6 +164,9 @@ SUITES = {
     "exports": Suite(
         PYTHON + ["test/exports.py"],
         "other processes open results and tables as PostgreSQL returns them, and only those who may"),
+    "streams": Suite(
+        PACKAGES_PYTHON + ["test/streams.py"],
+        "cursors that the service streams return PostgreSQL's rows in order, whatever happens in the middle"),
     "cache-cycles": Suite(
         PYTHON + ["test/cache_cycles.py"],
         "fills, drops and kills leave no memory behind",

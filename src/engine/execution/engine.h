@@ -16,6 +16,7 @@
 #include "engine/execution/admission.h"
 #include "engine/execution/kept_join_tables.h"
 #include "engine/execution/segment_merger.h"
+#include "engine/execution/stream/streamed_batches.h"
 #include "engine/slots/slot_leases.h"
 #include "engine/slots/slot_memory.h"
 #include "engine/source/heap/mapped_files.h"
@@ -51,6 +52,7 @@ class Engine {
   SlotMemoryPool slot_memory;
   SlotLeases leases;
   Admission admission;
+  StreamedBatches streamed_batches;
   MappedFiles mapped_files;
   SegmentMerger merger;
   WorkerPool readers;

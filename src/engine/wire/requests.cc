@@ -41,6 +41,7 @@ QueryRequest parse_query(std::span<const uint8_t> payload) {
   };
   request.result_plan = take(query.result_size);
   request.continuation = take(query.continuation_size);
+  request.stream = take(query.stream_size);
   if (at != payload.size() && padded(at) != payload.size()) throw ProtocolError("QUERY's sizes do not match");
   return request;
 }

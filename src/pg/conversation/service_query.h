@@ -54,7 +54,10 @@ typedef struct TbProgramSpec
 	uint64			   unread_columns;			 /* wire.h */
 	uint32			   join_table; /* BUILD: the number of the table that it makes */
 	bool			   in_order;   /* wire.h: TB_QUERY_IN_ORDER */
-	TbBatchTaker	  *taker;	/* of all results; NULL: they are kept until they are asked
+	const TbStream	  *stream;	 /* PROJECT: batches come as STREAM_BATCH, with these columns;
+								  * or NULL */
+	const TbStreamColumn *stream_columns;
+	TbBatchTaker		 *taker; /* of all results; NULL: they are kept until they are asked
 								 * for */
 	TbProfile		  *profile; /* of the node, or NULL */
 	TbStageConnection *connection; /* that the stages of a node share; NULL: a

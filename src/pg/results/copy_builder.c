@@ -70,6 +70,11 @@ struct TbCopyBuilder
 	uint64		  reserved;
 	uint8		 *bits;	   /* of a block */
 	int64		 *offsets; /* likewise */
+
+	const TbCopyTerms *stream_terms; /* of a batch of a stream; NULL: none may come */
+	TbStreamColumn	  *stream_columns;
+	bool			   is_streamed;	 /* the copy is there: */
+	TbExportInfo	   streamed;
 };
 
 static uint32
@@ -166,6 +171,13 @@ begin(TbRowSink *sink, TupleDesc desc)
 	}
 	if (builder->ncolumns > TB_EXPORT_MOST_COLUMNS)
 		elog(ERROR, "%d columns", builder->ncolumns);
+	MemoryContextSwitchTo(old);
+}
+
+/* Before the first block. */
+static void
+open_files(TbCopyBuilder *builder)
+{
 	while (builder->nfiles < (int) tb_export_files(builder->ncolumns))
 	{
 		int file = open_file(tb_export_file_size(builder->ncolumns));
@@ -177,7 +189,6 @@ begin(TbRowSink *sink, TupleDesc desc)
 		builder->columns[i].file = builder->files[tb_export_file_of(i)];
 		builder->columns[i].base = tb_export_base_of(i);
 	}
-	MemoryContextSwitchTo(old);
 }
 
 static void
@@ -366,6 +377,8 @@ write_block(TbCopyBuilder *builder)
 	uint64 bytes = 0;
 
 	CHECK_FOR_INTERRUPTS();
+	if (builder->nfiles == 0)
+		open_files(builder);
 	/* Values or texts, offsets, bits. */
 	for (int i = 0; i < builder->ncolumns; i++)
 	{
@@ -465,6 +478,96 @@ restart(TbRowSink *sink)
 	builder->written = 0; /* what has been reserved stays */
 }
 
+static void
+append_utf8(StringInfo to, const char *text, uint32 *length)
+{
+	char *utf8 = pg_server_to_any(text, strlen(text), PG_UTF8);
+
+	*length = strlen(utf8);
+	appendBinaryStringInfo(to, utf8, *length);
+}
+
+/* What EXPORT_CREATE says of the rows that there are. */
+static void
+describe_copy(const TbCopyBuilder *builder, const TbCopyTerms *terms, StringInfo payload)
+{
+	TbExportCreate create = {.device = terms->device,
+							 .flags = terms->flags,
+							 .rows = builder->rows,
+							 .ncolumns = builder->ncolumns,
+							 .owner = GetUserId(),
+							 .database = MyDatabaseId,
+							 .relation = terms->relation};
+	StringInfoData texts;
+	Datum		   revision;
+
+	initStringInfo(&texts);
+	append_utf8(&texts, terms->source != NULL ? terms->source : "", &create.source_length);
+	/* Which transactions' rows it has */
+	revision = OidFunctionCall0(F_PG_CURRENT_SNAPSHOT);
+	append_utf8(&texts, DatumGetCString(OidFunctionCall1(F_PG_SNAPSHOT_OUT, revision)),
+				&create.revision_length);
+	for (int i = 0; i < builder->ncolumns; i++)
+	{
+		CopyColumn *column = &builder->columns[i];
+
+		append_utf8(&texts, column->name, &column->shape.name_length);
+		append_utf8(&texts, format_type_with_typemod(column->type, column->modifier),
+					&column->shape.type_length);
+	}
+	initStringInfo(payload);
+	appendBinaryStringInfo(payload, (const char *) &create, sizeof(create));
+	for (int i = 0; i < builder->ncolumns; i++)
+		appendBinaryStringInfo(payload, (const char *) &builder->columns[i].shape,
+							   sizeof(TbExportColumn));
+	appendBinaryStringInfo(payload, texts.data, texts.len);
+}
+
+static const TbStreamColumn *
+stream(TbRowSink *sink, const List *outputs, int *ncolumns)
+{
+	TbCopyBuilder *builder = (TbCopyBuilder *) sink;
+
+	if (builder->stream_terms == NULL)
+		return NULL;
+	builder->stream_columns = MemoryContextAlloc(builder->context,
+												 sizeof(TbStreamColumn) *
+													 builder->ncolumns);
+	for (int i = 0; i < builder->ncolumns; i++)
+	{
+		const CopyColumn *column = &builder->columns[i];
+		const TbOutput	 *output = list_nth(outputs, column->rows.attribute);
+
+		if (!tb_row_column_is_output(&column->rows, output))
+			return NULL;
+		builder->stream_columns[i] = (TbStreamColumn) {.output = output->first,
+													   .format = column->shape.format};
+	}
+	*ncolumns = builder->ncolumns;
+	return builder->stream_columns;
+}
+
+static bool
+take_streamed(TbRowSink *sink, const TbStreamBatch *batch)
+{
+	TbCopyBuilder *builder = (TbCopyBuilder *) sink;
+	MemoryContext  old = MemoryContextSwitchTo(builder->context);
+	StringInfoData payload;
+
+	builder->rows = batch->rows;
+	for (int i = 0; i < builder->ncolumns; i++)
+	{
+		builder->columns[i].shape.nulls = batch->columns[i].nulls;
+		builder->columns[i].shape.bytes = batch->columns[i].bytes;
+	}
+	describe_copy(builder, builder->stream_terms, &payload);
+	builder->is_streamed = tb_export_streamed(&batch->id, &payload, &builder->streamed);
+	if (!builder->is_streamed)
+		restart(sink);
+	MemoryContextSwitchTo(old);
+	return builder->is_streamed;
+}
+
 TbCopyBuilder *
 tb_copy_builder_start(void)
 {
@@ -474,8 +577,16 @@ tb_copy_builder_start(void)
 	builder->sink.add = add;
 	builder->sink.add_batch = add_batch;
 	builder->sink.restart = restart;
+	builder->sink.stream = stream;
+	builder->sink.take_streamed = take_streamed;
 	builder->context = CurrentMemoryContext;
 	return builder;
+}
+
+void
+tb_copy_builder_accept_stream(TbCopyBuilder *builder, const TbCopyTerms *terms)
+{
+	builder->stream_terms = terms;
 }
 
 TbRowSink *
@@ -502,59 +613,29 @@ seal(int file)
 				 errhint("Linux 5.1 or later is needed.")));
 }
 
-static void
-append_utf8(StringInfo to, const char *text, uint32 *length)
-{
-	char *utf8 = pg_server_to_any(text, strlen(text), PG_UTF8);
-
-	*length = strlen(utf8);
-	appendBinaryStringInfo(to, utf8, *length);
-}
-
 void
 tb_copy_builder_finish(TbCopyBuilder *builder, const TbCopyTerms *terms, TbExportInfo *info)
 {
-	TbExportCreate create = {.device = terms->device,
-							 .flags = terms->flags,
-							 .ncolumns = builder->ncolumns,
-							 .owner = GetUserId(),
-							 .database = MyDatabaseId,
-							 .relation = terms->relation};
-	StringInfoData texts;
 	StringInfoData payload;
-	Datum		   revision;
 
+	if (builder->is_streamed)
+	{
+		*info = builder->streamed;
+		return;
+	}
 	write_block(builder);
-	create.rows = builder->rows;
-	initStringInfo(&texts);
-	append_utf8(&texts, terms->source != NULL ? terms->source : "", &create.source_length);
-	/* Which transactions' rows it has */
-	revision = OidFunctionCall0(F_PG_CURRENT_SNAPSHOT);
-	append_utf8(&texts, DatumGetCString(OidFunctionCall1(F_PG_SNAPSHOT_OUT, revision)),
-				&create.revision_length);
+	/* Texts end where the last one does. */
 	for (int i = 0; i < builder->ncolumns; i++)
 	{
 		CopyColumn *column = &builder->columns[i];
+		int64		end = column->shape.bytes;
 
-		/* Texts end where the last one does. */
 		if (column->rows.width == 0)
-		{
-			int64 end = column->shape.bytes;
-
 			write_at(column, &end, sizeof(end), builder->rows * sizeof(int64));
-		}
-		append_utf8(&texts, column->name, &column->shape.name_length);
-		append_utf8(&texts, format_type_with_typemod(column->type, column->modifier),
-					&column->shape.type_length);
 	}
 	for (int i = 0; i < builder->nfiles; i++)
 		seal(builder->files[i]);
-	initStringInfo(&payload);
-	appendBinaryStringInfo(&payload, (const char *) &create, sizeof(create));
-	for (int i = 0; i < builder->ncolumns; i++)
-		appendBinaryStringInfo(&payload, (const char *) &builder->columns[i].shape,
-							   sizeof(TbExportColumn));
-	appendBinaryStringInfo(&payload, texts.data, texts.len);
+	describe_copy(builder, terms, &payload);
 	tb_export_create(&payload, builder->files, builder->nfiles, info);
 }
 

@@ -167,6 +167,7 @@ void FileSource::add(std::span<const uint8_t> bytes, int fd) {
     });
     // Queue them for the threads.
     std::vector<Piece> waiting = pieces_of(part, wanted);
+    for (Piece& piece : waiting) piece.number = pieces_++;
     sink().pieces_wait(static_cast<uint32_t>(waiting.size()));
     {
       std::lock_guard lock(mutex_);
@@ -187,7 +188,7 @@ std::vector<FileSource::Piece> FileSource::pieces_of(const std::shared_ptr<const
   for (const uint32_t batch : batches) rows += part->file->rows(batch);
   const uint64_t of_piece = std::min(part->task_rows, rows / (kPiecesOfThread * threads_));
   std::vector<Piece> pieces;
-  Piece piece{part, {}};
+  Piece piece{part, {}, 0};
   uint64_t so_far = 0;
   const auto flush = [&] {
     if (!piece.rows.empty()) pieces.push_back(piece);
@@ -220,6 +221,7 @@ void FileSource::start_jobs() {
   unsigned count = 0;
   {
     std::lock_guard lock(mutex_);
+    if (stopped_ || !sink().wants_input()) return;
     const auto wanted = static_cast<unsigned>(std::min<size_t>(waiting_.size() + jobs_, threads_));
     count = wanted > jobs_ ? wanted - jobs_ : 0;
     jobs_ += count;
@@ -243,7 +245,7 @@ void FileSource::run_job() {
   std::optional<Piece> piece;
   {
     std::lock_guard lock(mutex_);
-    if (!waiting_.empty()) {
+    if (!waiting_.empty() && sink().wants_input()) {
       piece = std::move(waiting_.front());
       waiting_.pop_front();
     }
@@ -266,7 +268,7 @@ void FileSource::run_job() {
   }
   std::lock_guard lock(mutex_);
   // The next piece, later.
-  if (!waiting_.empty() && !stopped_)
+  if (!waiting_.empty() && !stopped_ && sink().wants_input())
     workers_.post([this](unsigned) { run_job(); });
   else if (--jobs_ == 0)
     idle_.notify_all();
@@ -316,7 +318,7 @@ std::vector<std::shared_ptr<TextDictionary>> FileSource::text_dictionaries(const
 /* What the file's indexes tell is read here, by the pool's threads, and only of batches that are to be read. */
 void FileSource::read_piece(const Piece& piece, BatchesRead& read) {
   const FilePart& part = *piece.part;
-  SegmentTasks tasks(part, program_, sink());
+  SegmentTasks tasks(part, program_, piece.number, sink());
   for (const Piece::Rows& some : piece.rows) {
     try {
       const RowRanges rows = wanted_rows(part, some, read);
@@ -328,6 +330,7 @@ void FileSource::read_piece(const Piece& piece, BatchesRead& read) {
     }
   }
   tasks.flush();
+  sink().piece_ends(piece.number, tasks.tasks());
 }
 
 /* Whole segments, without those that the store has: all rows of the others. */

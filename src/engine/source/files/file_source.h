@@ -45,6 +45,8 @@ class FileSource final : public PartSource {
   /* No job runs any more after this. */
   void stop() override;
 
+  void resume() override { start_jobs(); }
+
  private:
   /* What became of batches that waited, or of parts of them. */
   struct BatchesRead {
@@ -62,6 +64,7 @@ class FileSource final : public PartSource {
     };
     std::shared_ptr<const FilePart> part;
     std::vector<Rows> rows;
+    uint64_t number = 0;  // among the query's, in the order of parts and rows
   };
   std::vector<WantedColumn> wanted_columns(const FilePartRequest& request) const;
   std::vector<std::shared_ptr<TextDictionary>> text_dictionaries(const FilePart& part);
@@ -86,6 +89,7 @@ class FileSource final : public PartSource {
   QueryProfile* const profile_;  // null: nobody asks
   const std::shared_ptr<RowMemory> memory_ = std::make_shared<RowMemory>();
   uint32_t parts_ = 0;  // so far
+  uint64_t pieces_ = 0;  // likewise
   uint32_t threads_ = 1;  // that decode at once
 
   std::atomic<bool> stopped_{false};
