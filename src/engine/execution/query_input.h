@@ -84,6 +84,9 @@ class QueryInput final : private TaskSink {
   void piece_ends(uint64_t piece, uint32_t steps) override {
     if (stream_) stream_->piece_ends(piece, steps);
   }
+  RowsPlace begin_piece(uint64_t piece, uint64_t rows) override {
+    return stream_ ? stream_->begin_piece(piece, rows) : RowsPlace{};
+  }
   void waits_for_drive(uint32_t slot) override;
   void filled(uint32_t slot, const ChunkFill& fill) override;
 

@@ -27,6 +27,7 @@
 #include "engine/device/device.h"
 #include "engine/profile/query_totals.h"
 #include "engine/slots/slot_table.h"
+#include "engine/source/files/read_rows.h"
 #include "engine/wire/requests.h"
 
 namespace turbine {
@@ -65,6 +66,11 @@ class TaskSink {
   virtual bool wants_input() const { return true; }
   /* All tasks of the piece were passed to run(): so many. Before its piece_done(). */
   virtual void piece_ends(uint64_t piece, uint32_t steps) { (void)piece, (void)steps; }
+  /* Where so many rows of a piece of a file go that is begun now. */
+  virtual RowsPlace begin_piece(uint64_t piece, uint64_t rows) {
+    (void)piece, (void)rows;
+    return {};
+  }
 
   /* The slot's chunk is not in memory: threads begin to wait for a drive. */
   virtual void waits_for_drive(uint32_t slot) = 0;

@@ -95,11 +95,16 @@ void BatchMemory::use_again() {
   }
 }
 
+uint8_t* BatchMemory::mapped(uint32_t column, Region region, uint64_t offset, uint64_t bytes) const {
+  const Extent& extent = extents_[size_t{column} * kRegionsOfColumn + region];
+  return offset + bytes <= extent.mapped_bytes ? extent.mapped + offset : nullptr;
+}
+
 void BatchMemory::write(uint32_t column, Region region, uint64_t offset, const void* from, uint64_t bytes) {
   if (bytes == 0) return;
   Extent& extent = extents_[size_t{column} * kRegionsOfColumn + region];
   if (offset + bytes <= extent.mapped_bytes) {
-    memcpy(extent.mapped + offset, from, bytes);
+    if (from != extent.mapped + offset) memcpy(extent.mapped + offset, from, bytes);
     return;
   }
   const uint64_t end = offset + bytes;

@@ -35,6 +35,9 @@ class BatchMemory {
   /* Throws DeviceError where memory ends. */
   void write(uint32_t column, Region region, uint64_t offset, const void* from, uint64_t bytes);
 
+  /* The same place, if it is mapped: what is written there is written. Null: it is not. */
+  uint8_t* mapped(uint32_t column, Region region, uint64_t offset, uint64_t bytes) const;
+
   /* Counts so many bytes more against the host's memory, before they are written for the first time. Throws
    * DeviceError. */
   void charge(uint64_t bytes);

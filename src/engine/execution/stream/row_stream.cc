@@ -75,6 +75,100 @@ void RowStream::piece_ends(uint64_t piece, uint32_t steps) {
   start(std::move(writes), true);
 }
 
+/* Rows of one piece on their way from the file to the places that it has. */
+class RowStream::PieceRows final : public ReadRows {
+ public:
+  PieceRows(RowStream& stream, Writes writes) : stream_(stream), writes_(std::move(writes)) {}
+
+  uint8_t* room(size_t column, uint32_t nrows) override {
+    const auto& sources = stream_.request_.source_columns;
+    const auto found = std::find(sources.begin(), sources.end(), column);
+    if (found == sources.end() || now_ == writes_.size()) return nullptr;
+    // A column that is wanted twice is copied.
+    if (std::find(std::next(found), sources.end(), column) != sources.end()) return nullptr;
+    const Write& write = writes_[now_];
+    if (nrows > write.run.count - done_) return nullptr;
+    return write.batch->content.room(static_cast<uint32_t>(found - sources.begin()), write.run.row + done_, nrows);
+  }
+
+  void add(const std::vector<ColumnRows>& columns, uint32_t nrows) override {
+    const StreamRequest& request = stream_.request_;
+    ResultBatch rows;
+    rows.nrows = nrows;
+    for (size_t i = 0; i < request.columns.size(); i++) {
+      const StreamColumn& column = request.columns[i];
+      const TbColumnData data = columns[request.source_columns[i]].data();
+      if (rows.columns.size() <= column.output) rows.columns.resize(column.output + 1);
+      rows.columns[column.output] = {static_cast<const uint8_t*>(data.values), tb_type_width(column.type), data.valid, 1};
+    }
+    for (uint64_t at = 0; at < nrows;) {
+      Write& write = writes_[now_];
+      const uint64_t count = std::min<uint64_t>(nrows - at, write.run.count - done_);
+      StreamBatch::Run run = write.run;
+      run.from.rows = rows;
+      run.first = at;
+      run.count = count;
+      run.row += done_;
+      write.batch->content.write(run);
+      at += count;
+      done_ += count;
+      if (done_ < write.run.count) continue;
+      stream_.run_ends(*write.batch);
+      now_++;
+      done_ = 0;
+    }
+  }
+
+ private:
+  RowStream& stream_;
+  Writes writes_;
+  size_t now_ = 0;
+  uint64_t done_ = 0;  // rows of the run at hand
+};
+
+RowsPlace RowStream::begin_piece(uint64_t piece, uint64_t rows) {
+  std::lock_guard lock(mutex_);
+  const TbStream& stream = request_.stream;
+  // Would it be more than two batches, or is it behind pieces that have no place yet?
+  if (ended_ || request_.source_columns.empty() || rows > stream.rows || skip_ > 0 || piece != next_piece_ ||
+      pieces_.contains(piece))
+    return {};
+  const uint64_t left = open_ ? stream.rows - open_->content.rows() : 0;
+  if (rows > left && ahead_ == stream.batches) {
+    piece_waits_ = true;
+    wants_input_ = false;
+    return {RowsPlace::Way::kLater, nullptr};
+  }
+  Writes writes;
+  place_rows(rows, writes);
+  next_piece_++;
+  return {RowsPlace::Way::kBatches, std::make_unique<PieceRows>(*this, std::move(writes))};
+}
+
+/* There is a batch for all of them. */
+void RowStream::place_rows(uint64_t rows, Writes& writes) {
+  const std::vector<uint64_t> texts(request_.columns.size());
+  for (uint64_t done = 0; done < rows;) {
+    if (!open_) open_batch();
+    StreamBatch& batch = open_->content;
+    const uint64_t count =
+        std::min({rows - done, request_.stream.rows - batch.rows(), batch.rows_to_boundary()});
+    writes.push_back({open_, batch.place({}, done, count, texts)});
+    open_->writes++;
+    done += count;
+    if (batch.rows() == request_.stream.rows) close_batch(*open_);
+  }
+}
+
+void RowStream::run_ends(Batch& batch) {
+  bool is_last;
+  {
+    std::lock_guard lock(mutex_);
+    is_last = --batch.writes == 0 && batch.is_closed;
+  }
+  if (is_last) complete(batch);
+}
+
 /* All that may be placed now. */
 RowStream::Writes RowStream::place_all() {
   Writes writes;
@@ -97,7 +191,7 @@ RowStream::Writes RowStream::place_all() {
   if (input_ended_ && waiting_ == 0 && open_) close_batch(*open_);
   const bool is_stalled = !open_ && ahead_ == request_.stream.batches && waiting_ > 0;
   const bool wanted_before = wants_input_;
-  wants_input_ = !is_stalled && waiting_ < kWaitingOfThread * std::max(needs_.workers.size(), 1u);
+  wants_input_ = !is_stalled && !piece_waits_ && waiting_ < kWaitingOfThread * std::max(needs_.workers.size(), 1u);
   room_opened_ = room_opened_ || (!wanted_before && wants_input_);
   return writes;
 }
@@ -226,6 +320,7 @@ void RowStream::batch_taken() {
     if (posted_.size() == taken_) throw ProtocolError("STREAM_TAKEN without a batch");
     taken_++;
     ahead_--;
+    piece_waits_ = false;
     writes = place_all();
   }
   start(std::move(writes), false);

@@ -26,6 +26,7 @@
 #include "engine/execution/stream/batch_memory.h"
 #include "engine/execution/stream/stream_columns.h"
 #include "engine/execution/stream/streamed_batches.h"
+#include "engine/source/files/read_rows.h"
 #include "engine/threads/worker_pool.h"
 
 namespace turbine {
@@ -46,6 +47,9 @@ class RowStream final : public RowTaker {
   void tell_of_room(std::function<void()> on_room) { on_room_ = std::move(on_room); }
 
   void take(const TaskPlace& place, TaskRows rows) override;
+  /* A piece of a file that is begun now. Rows of a program that only names columns go into their batch as they are read,
+   * if those of all pieces before have their places. Throws DeviceError. Any thread. */
+  RowsPlace begin_piece(uint64_t piece, uint64_t rows);
   /* All steps of the piece were or will be taken: so many. Any thread. */
   void piece_ends(uint64_t piece, uint32_t steps);
   /* Any thread. */
@@ -97,6 +101,10 @@ class RowStream final : public RowTaker {
   void close_batch(Batch& batch);
   void post_complete();
 
+  class PieceRows;
+  void place_rows(uint64_t rows, Writes& writes);
+  void run_ends(Batch& batch);
+
   void start(Writes writes, bool here);
   void run_write(const Write& write) noexcept;
   void complete(Batch& batch);
@@ -115,6 +123,7 @@ class RowStream final : public RowTaker {
   uint64_t next_piece_ = 0;
   uint64_t skip_;                     // rows that are left to be left out
   size_t waiting_ = 0;                // steps
+  bool piece_waits_ = false;          // for the backend to take a batch
   Batches batches_;                   // by number, that are not posted
   uint64_t next_batch_ = 0;
   Batch* open_ = nullptr;

@@ -99,6 +99,18 @@ uint64_t word_of(const uint8_t* flags, uint64_t count) {
   return word;
 }
 
+/* As StreamRequest has them. */
+std::vector<uint32_t> bare_columns(const Program& program, const std::vector<StreamColumn>& columns) {
+  std::vector<uint32_t> source;
+  if (!program.filters().empty() || !program.joins().empty()) return source;
+  for (const StreamColumn& column : columns) {
+    const TbExpr& expr = program.expr(program.outputs()[column.output]);
+    if (expr.op != TB_EXPR_COLUMN || column.is_text()) return {};
+    source.push_back(expr.index);
+  }
+  return source;
+}
+
 }  // namespace
 
 StreamRequest parse_stream(std::span<const uint8_t> bytes, const Program& program) {
@@ -117,6 +129,7 @@ StreamRequest parse_stream(std::span<const uint8_t> bytes, const Program& progra
     if (!becomes(output.type, column.format)) throw ProtocolError("QUERY's stream: a type of another format");
     request.columns.push_back({column.output, output.type, column.format, output.nullable});
   }
+  request.source_columns = bare_columns(program, request.columns);
   return request;
 }
 
@@ -169,6 +182,12 @@ void StreamBatch::write(const Run& run) {
     state_[number].nulls += static_cast<uint64_t>(std::count(valid, valid + run.count, uint8_t{0}));
     set_bits(run.validity[number], run.row % kBitRows, valid, run.count);
   }
+}
+
+uint8_t* StreamBatch::room(uint32_t column, uint64_t row, uint64_t count) const {
+  const StreamColumn& of = columns_[column];
+  const bool as_they_are = of.type != TB_TYPE_NUM64;
+  return as_they_are ? memory_->mapped(column, BatchMemory::kValues, row * of.width(), count * of.width()) : nullptr;
 }
 
 void StreamBatch::write_fixed(const Run& run, uint32_t number, const ResultColumn& from) {

@@ -36,6 +36,9 @@ struct StreamColumn {
 struct StreamRequest {
   TbStream stream{};
   std::vector<StreamColumn> columns;
+  /* By column, that of the program's source which it is; empty: the program does more than name columns of fixed width,
+   * all rows of which it returns. */
+  std::vector<uint32_t> source_columns;
 };
 
 /* Throws ProtocolError. */
@@ -69,6 +72,10 @@ class StreamBatch {
 
   /* Any thread, once a run. Throws DeviceError, also for a value that has no such form. */
   void write(const Run& run);
+
+  /* Where a column's values may be written that are taken as they are, instead of copying them with a run: `count` from
+   * a row on. Null: nowhere. */
+  uint8_t* room(uint32_t column, uint64_t row, uint64_t count) const;
 
   /* All runs are written: what is left. */
   void complete();
