@@ -177,7 +177,12 @@ void StreamBatch::write(const Run& run) {
       write_text(run, number, from);
     else
       write_fixed(run, number, from);
-    if (!from.valid) continue;
+    if (!columns_[number].nullable) continue;
+    // Other runs may have NULLs.
+    if (!from.valid) {
+      set_bits(run.validity[number], run.row % kBitRows, nullptr, run.count);
+      continue;
+    }
     const uint8_t* const valid = from.valid + run.first;
     state_[number].nulls += static_cast<uint64_t>(std::count(valid, valid + run.count, uint8_t{0}));
     set_bits(run.validity[number], run.row % kBitRows, valid, run.count);
@@ -249,13 +254,14 @@ void StreamBatch::write_text(const Run& run, uint32_t number, const ResultColumn
   flush();
 }
 
-/* Other runs may have bits in the first word and in the last one. */
+/* Those of flags that are not 0; without flags all. Other runs may have bits in the first word and in the last one. */
 void StreamBatch::set_bits(std::atomic<uint64_t>* words, uint64_t at, const uint8_t* flags, uint64_t count) {
   while (count > 0) {
     const uint64_t shift = at % kWordBits;
     const uint64_t now = std::min(count, kWordBits - shift);
-    words[at / kWordBits].fetch_or(word_of(flags, now) << shift, std::memory_order_relaxed);
-    flags += now;
+    const uint64_t word = flags ? word_of(flags, now) : UINT64_MAX >> (kWordBits - now);
+    words[at / kWordBits].fetch_or(word << shift, std::memory_order_relaxed);
+    if (flags) flags += now;
     at += now;
     count -= now;
   }
