@@ -132,7 +132,7 @@ class Stream:
         columns, sizes = [], []
         while (batch := self.next(rows)) is not None:
             sizes.append(len(batch[0]))
-            columns = [have + more for have, more in zip(columns, batch)] if columns else batch
+            columns = [have + more for have, more in zip(columns, batch, strict=True)] if columns else batch
         return columns, sizes
 
     def close(self):
@@ -269,7 +269,8 @@ def errors(bench, server, folder, rng):
     write_file(folder / "late.parquet", late)
     with server.connect(settings=CPU) as session:
         make_foreign(session, "late", f"file '{folder / 'late.parquet'}'", {"i": "int4", "t": "text", "o": "int4 NOT NULL", "z": "int4"})
-    compare(bench, server, "a value that only PostgreSQL takes", "SELECT i, t, o FROM late", ["int4", "text", "int4"], sizes=(3000, 100000), streams=None)
+    compare(bench, server, "a value that only PostgreSQL takes", "SELECT i, t, o FROM late", ["int4", "text", "int4"],
+            sizes=(3000, 100000), streams=None)
     with server.connect(settings=CPU) as session:
         for query, state in (("SELECT i, 10 / z AS q FROM late", "22012"), ("SELECT i FROM late WHERE 10 / z > 0", "22012")):
             stream = Stream(server, session, query)
@@ -427,7 +428,8 @@ def memory(bench, server, folder, rng):
         for name, (first, second) in most.items():
             bench.check(f"the {name} stays as it is", None if second < first + (16 << 20) else f"{first >> 20} MB, later {second >> 20}")
             bench.check(f"the {name} stays small", None if max(first, second) < 192 << 20 else f"{max(first, second) >> 20} MB")
-        print(f"{path.stat().st_size >> 20} MB streamed: " + ", ".join(f"{name} + {max(grown) >> 20} MB" for name, grown in most.items()), flush=True)
+        grown = ", ".join(f"{name} + {max(both) >> 20} MB" for name, both in most.items())
+        print(f"{path.stat().st_size >> 20} MB streamed: {grown}", flush=True)
 
 
 def main():

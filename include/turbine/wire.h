@@ -140,7 +140,7 @@ typedef enum TbMessageType
 	TB_MSG_EXPORT_LISTED,
 	TB_MSG_EXPORT_DESCRIBE,
 	TB_MSG_EXPORT_DESCRIBED,
-	TB_MSG_EXPORT_UNKNOWN, /* no payload */
+	TB_MSG_EXPORT_UNKNOWN,	/* no payload */
 	TB_MSG_EXPORT_STREAMED, /* TbStreamId, then what EXPORT_CREATE says */
 	TB_MSG_STREAM_BATCH,	/* TbStreamBatch */
 	TB_MSG_STREAM_TAKEN		/* no payload */

@@ -108,8 +108,9 @@ class DeviceQuery {
    * not known in the end, finish() throws. Throws DeviceError: the device never knows it. */
   virtual void keep_order() { throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not keep the rows' order"); }
 
-  /* PROJECT, before the first chunk: the taker gets the rows of each task as it ends, and finish() has none. It outlives
-   * the query's tasks, and lets go of all rows before the query goes. Throws DeviceError: the device keeps its rows. */
+  /* PROJECT, before the first chunk: the taker gets the rows of each task as it ends, and finish() has none. It
+   * outlives the query's tasks, and lets go of all rows before the query goes. Throws DeviceError: the device keeps its
+   * rows. */
   virtual void stream_rows(RowTaker&) { throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not stream rows"); }
 
   /* PROJECT, before the first chunk: rows may stay on the device, whose windows (below) want them. They come to the

@@ -107,8 +107,8 @@ take_all(RowReceiver *receiver, PlanState *state)
 	state->state->es_processed += receiver->taken;
 }
 
-/* The next batch of a node that streams. Its rows are the call's then, and the executor gets
- * none; or they come from the executor. */
+/* The next batch of a node that streams. Its rows are the call's then, and the executor
+ * gets none; or they come from the executor. */
 static void
 take_streamed(RowReceiver *receiver, PlanState *state)
 {

@@ -62,8 +62,8 @@ extern Size tb_row_columns_add(TbRowColumn *columns, int ncolumns, const Datum *
 extern Size tb_row_column_add_batch(TbRowColumn *column, const TbOutput *output,
 									const TbResultBatch *batch, uint32 first, uint32 nrows);
 
-/* Whether the column's values are those of the output's column, in PostgreSQL's form or, of a
- * decimal, as integers of 64 or 128 bits in its units; texts in UTF-8. */
+/* Whether the column's values are those of the output's column, in PostgreSQL's form or, of
+ * a decimal, as integers of 64 or 128 bits in its units; texts in UTF-8. */
 extern bool tb_row_column_is_output(const TbRowColumn *column, const TbOutput *output);
 
 /* Empties the column. */

@@ -62,14 +62,14 @@ struct TbCopyBuilder
 	CopyColumn	 *columns; /* NULL: no row type has come */
 	TbRowColumn **gathered;
 	int			  files[TB_EXPORT_MOST_FILES];
-	int			  nfiles;  /* that are open */
-	uint32		  nrows;   /* of the block */
-	Size		  bytes;   /* likewise */
-	uint64		  rows;	   /* written */
-	uint64		  written; /* bytes, in all */
+	int			  nfiles;			 /* that are open */
+	uint32		  nrows;			 /* of the block */
+	Size		  bytes;			 /* likewise */
+	uint64		  rows;				 /* written */
+	uint64		  written;			 /* bytes, in all */
 	uint64		  reserved;
-	uint8		 *bits;	   /* of a block */
-	int64		 *offsets; /* likewise */
+	uint8		 *bits;				 /* of a block */
+	int64		 *offsets;			 /* likewise */
 
 	const TbCopyTerms *stream_terms; /* of a batch of a stream; NULL: none may come */
 	TbStreamColumn	  *stream_columns;

@@ -124,8 +124,7 @@ keep_streamed(TbProgramRun *run, const TbIncoming *message)
 
 	if (stream == NULL)
 		return tb_service_query_protocol_error(run->query, "a batch without a stream");
-	size = offsetof(TbStreamBatch, columns) +
-		stream->ncolumns * sizeof(batch->columns[0]);
+	size = offsetof(TbStreamBatch, columns) + stream->ncolumns * sizeof(batch->columns[0]);
 	if (message->length != size)
 		return tb_service_query_protocol_error(run->query, "a malformed batch");
 	batch = MemoryContextAlloc(run->context, size);

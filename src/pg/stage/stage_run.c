@@ -734,7 +734,8 @@ may_stream(const TbStageRun *run)
 	const Plan		 *kept = linitial(plan->custom_plans);
 
 	return run->nstages == 1 && run->result == NULL && run->continuation == NULL &&
-		run->stages[0].input->plan == NULL && (IsA(kept, SeqScan) || IsA(kept, ForeignScan));
+		run->stages[0].input->plan == NULL &&
+		(IsA(kept, SeqScan) || IsA(kept, ForeignScan));
 }
 
 /* From row `streamed` on. */

@@ -85,10 +85,10 @@ typedef struct TbRunCursor
 	bool			pauses;	 /* the node is called for their sake, and returns no row */
 	TbStream		stream;
 	TbStreamColumn *stream_columns;
-	uint64			streamed; /* rows that have been taken so */
-	uint64			to_skip;  /* of the kept plan's */
+	uint64			streamed;	/* rows that have been taken so */
+	uint64			to_skip;	/* of the kept plan's */
 
-	char fallback_message[240];		   /* EXPLAIN */
+	char fallback_message[240]; /* EXPLAIN */
 } TbRunCursor;
 
 /* Prepares expressions and child plans only. */
@@ -129,10 +129,10 @@ extern bool tb_run_cursor_deliver(TbRunCursor *cursor, TbBatchTaker *taker, bool
 
 /*
  * The next batch of a stream of so many rows a batch, from the node's columns; valid until
- * the next call. TB_RESULTS_FALLBACK: there is none, and the next rows come from the node as
- * tuples, because it can not stream, has returned tuples before, or has given up. Rows that
- * were taken before do not come again: a scan's kept plan finds them in the same order, and
- * passes over them.
+ * the next call. TB_RESULTS_FALLBACK: there is none, and the next rows come from the node
+ * as tuples, because it can not stream, has returned tuples before, or has given up. Rows
+ * that were taken before do not come again: a scan's kept plan finds them in the same
+ * order, and passes over them.
  */
 extern TbResultsNext tb_run_cursor_stream(TbRunCursor *cursor, uint64 rows,
 										  const TbStreamColumn *columns, int ncolumns,

@@ -1,9 +1,9 @@
 /*
  * batch_memory.cc - see batch_memory.h.
  *
- * Owns the descriptors and mappings of a stream's batches. Called by row_stream.cc and, when the last importer of a batch
- * goes, by the thread that notices. A fresh page is written by a system call, which need not clear it; one that was
- * written before through a mapping, which costs nothing but the copy.
+ * Owns the descriptors and mappings of a stream's batches. Called by row_stream.cc and, when the last importer of a
+ * batch goes, by the thread that notices. A fresh page is written by a system call, which need not clear it; one that
+ * was written before through a mapping, which costs nothing but the copy.
  */
 #include "engine/execution/stream/batch_memory.h"
 

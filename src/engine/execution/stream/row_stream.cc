@@ -55,7 +55,8 @@ void RowStream::take(const TaskPlace& place, TaskRows rows) {
     std::lock_guard lock(mutex_);
     if (ended_) return;
     Piece& piece = pieces_[place.piece];
-    if (place.piece < next_piece_ || place.step < piece.next || !piece.steps.emplace(place.step, std::move(step)).second)
+    if (place.piece < next_piece_ || place.step < piece.next ||
+        !piece.steps.emplace(place.step, std::move(step)).second)
       throw DeviceError(TB_FALLBACK_PROTOCOL, "two tasks of a stream have one place");
     if (place.alone) piece.count = 1;
     waiting_++;
@@ -99,7 +100,8 @@ class RowStream::PieceRows final : public ReadRows {
       const StreamColumn& column = request.columns[i];
       const TbColumnData data = columns[request.source_columns[i]].data();
       if (rows.columns.size() <= column.output) rows.columns.resize(column.output + 1);
-      rows.columns[column.output] = {static_cast<const uint8_t*>(data.values), tb_type_width(column.type), data.valid, 1};
+      rows.columns[column.output] = {static_cast<const uint8_t*>(data.values), tb_type_width(column.type), data.valid,
+                                     1};
     }
     for (uint64_t at = 0; at < nrows;) {
       Write& write = writes_[now_];
@@ -151,8 +153,7 @@ void RowStream::place_rows(uint64_t rows, Writes& writes) {
   for (uint64_t done = 0; done < rows;) {
     if (!open_) open_batch();
     StreamBatch& batch = open_->content;
-    const uint64_t count =
-        std::min({rows - done, request_.stream.rows - batch.rows(), batch.rows_to_boundary()});
+    const uint64_t count = std::min({rows - done, request_.stream.rows - batch.rows(), batch.rows_to_boundary()});
     writes.push_back({open_, batch.place({}, done, count, texts)});
     open_->writes++;
     done += count;

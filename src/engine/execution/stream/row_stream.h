@@ -47,8 +47,8 @@ class RowStream final : public RowTaker {
   void tell_of_room(std::function<void()> on_room) { on_room_ = std::move(on_room); }
 
   void take(const TaskPlace& place, TaskRows rows) override;
-  /* A piece of a file that is begun now. Rows of a program that only names columns go into their batch as they are read,
-   * if those of all pieces before have their places. Throws DeviceError. Any thread. */
+  /* A piece of a file that is begun now. Rows of a program that only names columns go into their batch as they are
+   * read, if those of all pieces before have their places. Throws DeviceError. Any thread. */
   RowsPlace begin_piece(uint64_t piece, uint64_t rows);
   /* All steps of the piece were or will be taken: so many. Any thread. */
   void piece_ends(uint64_t piece, uint32_t steps);

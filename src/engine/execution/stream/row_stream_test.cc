@@ -1,4 +1,5 @@
-/* row_stream_test.cc - rows that come in any order leave in one, batch by batch, and never more than the backend allows. */
+/* row_stream_test.cc - rows that come in any order leave in one, batch by batch, and never more than the backend
+ * allows. */
 #include "engine/execution/stream/row_stream.h"
 
 #include <gtest/gtest.h>
@@ -201,7 +202,8 @@ TEST_F(RowStreamTest, TasksThatEndInAnyOrderGiveOneOrder) {
 
 TEST_F(RowStreamTest, NoMoreBatchesThanTheBackendAllows) {
   RowStream& stream = start(100, 2);
-  for (uint64_t piece = 0; piece < 5; piece++) stream.take({piece, 0, true}, rows(static_cast<int64_t>(piece) * 100, 100));
+  for (uint64_t piece = 0; piece < 5; piece++)
+    stream.take({piece, 0, true}, rows(static_cast<int64_t>(piece) * 100, 100));
   stream.finish();
   ASSERT_TRUE(soon([&] { return messages_.batches() == 2; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -254,7 +256,8 @@ TEST_F(RowStreamTest, WhatIsHeldOutlivesItsStream) {
 
 TEST_F(RowStreamTest, RowsThatWereTakenBeforeAreLeftOut) {
   RowStream& stream = start(50, 10, 130);
-  for (uint64_t piece = 0; piece < 3; piece++) stream.take({piece, 0, true}, rows(static_cast<int64_t>(piece) * 100, 100));
+  for (uint64_t piece = 0; piece < 3; piece++)
+    stream.take({piece, 0, true}, rows(static_cast<int64_t>(piece) * 100, 100));
   stream.finish();
   ASSERT_TRUE(soon([&] { return messages_.batches() == 4; }));
   for (size_t i = 0; i < 4; i++) expect_rows(take(i), 130 + static_cast<int64_t>(i) * 50);

@@ -1,6 +1,6 @@
 /*
- * stream_columns.h - what a stream's columns are made of, and one batch as it is filled: rows of a task become values in
- * the formats of turbine/export.h, at their place in the batch.
+ * stream_columns.h - what a stream's columns are made of, and one batch as it is filled: rows of a task become values
+ * in the formats of turbine/export.h, at their place in the batch.
  *
  * Runs of rows are placed one after the other and written by any threads. Rows are bits of validity and of booleans as
  * well, and two runs may share a byte of those: they gather in memory of the batch until it is full.
@@ -59,7 +59,7 @@ class StreamBatch {
   struct Run {
     TaskRows from;
     uint64_t first = 0, count = 0;  // of these rows
-    uint64_t row = 0;               // of the batch
+    uint64_t row = 0;  // of the batch
     std::vector<uint64_t> bytes_at;  // by column: where its texts go
     std::vector<std::atomic<uint64_t>*> validity, bits;  // by column: of the piece of bits that it lies in
   };

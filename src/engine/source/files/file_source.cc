@@ -352,7 +352,8 @@ void FileSource::read_to(const Piece& piece, ReadRows& to, BatchesRead& read) {
     try {
       read_rows_to(*piece.part, some, to, read);
     } catch (const FileError& e) {
-      throw DeviceError(TB_FALLBACK_VALUE, piece.part->name + ", batch " + std::to_string(some.batch) + ": " + e.what());
+      throw DeviceError(TB_FALLBACK_VALUE,
+                        piece.part->name + ", batch " + std::to_string(some.batch) + ": " + e.what());
     }
   }
 }

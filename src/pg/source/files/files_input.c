@@ -132,8 +132,7 @@ send_part(FilesSource *files, const TbFilesPart *of, const TbTableFile *file,
 	TbPartColumn	 described[TB_MAX_COLUMNS];
 	StringInfoData	 bytes;
 	TbPart			 kind = {.kind = TB_PART_FILE};
-	TbFilePart		 part = {.format = format,
-							 .flags = cached ? TB_FILE_PART_CACHED : 0};
+	TbFilePart		 part = {.format = format, .flags = cached ? TB_FILE_PART_CACHED : 0};
 	TbFiles			 message = {.first_file = 0, .count = 1};
 	struct iovec	 head = {.iov_base = &message, .iov_len = sizeof(message)};
 	struct iovec	 parts[4];
