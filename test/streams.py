@@ -168,6 +168,20 @@ def compare(bench, server, name, query, kinds, sizes=(1000, 8192, 100001), strea
             bench.equal(f"{name}, streamed", stream.is_streamed, streams)
 
 
+def in_any_order(bench, server, query):
+    """Numbers and booleans of a query that is not streamed: its rows may come in any order."""
+    with server.connect(settings=OFF) as plain:
+        wanted = sorted(plain.query(query), key=str)
+    with server.connect(settings=CPU) as session:
+        stream = Stream(server, session, query)
+        found, _ = stream.all(4000)
+        stream.close()
+    printed = [["tf"[not value] if isinstance(value, bool) else value if value is None else str(value) for value in column]
+               for column in found]
+    bench.equal(f"{query}, streamed", stream.is_streamed, False)
+    bench.check(query, None if sorted(zip(*printed, strict=True), key=str) == wanted else "other rows")
+
+
 def values(bench, server, folder, rng):
     every = list(COLUMNS.values())
     with server.connect(settings={**CPU, "timezone": "UTC"}) as session:
@@ -192,8 +206,7 @@ def values(bench, server, folder, rng):
     for table in ("v0", "v2", "many", "h"):
         compare(bench, server, f"filter of {table}", f"SELECT b, t, n, i FROM {table} WHERE i % 3 = 0 AND l > 0",
                 ["bool", "text", "numeric(12,2)", "int4"], sizes=(999,))
-        compare(bench, server, f"expressions of {table}", f"SELECT i + 1 AS a, d * 2 AS e, i > 5 AS g, l FROM {table} WHERE i < 500",
-                ["int4", "float8", "bool", "int8"], sizes=(4000,), streams=False)
+        in_any_order(bench, server, f"SELECT i + 1 AS a, i > 5 AS g, l FROM {table} WHERE i < 500")
     compare(bench, server, "nothing passes", "SELECT i, t FROM v0 WHERE i > 5000", ["int4", "text"])
 
 
