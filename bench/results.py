@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """results.py - how fast rows become columns that another process has open: results and exports, and batches of a file.
 
-A table of (bool, 4 reals) and a Parquet file of 8 reals. Cases: export and gpu_result of all rows, of some and of one column,
-and a report with a join; from the statement until the columns are open in this process. Beside them psycopg with numpy, and for
-the file pyarrow's dataset and DuckDB, if it is installed. Every case runs once before it is timed; prints medians in milliseconds.
-Wants an idle machine. Called by: make bench-results [BENCH_ARGS="--rows 40000000 --runs 5"].
+A table of (bool, 4 reals) and a Parquet file of 8 reals, which is also copied to a heap table. Cases: export and gpu_result of
+all rows, of some and of one column, and a report with a join; from the statement until the columns are open in this process.
+Beside them psycopg with numpy. Then batches of the file and of the heap table, beside the engine's own sum over them, pyarrow's
+dataset and DuckDB, if it is installed: in turns, so that all meet the same machine. Every case runs once before it is timed;
+prints medians in milliseconds, and of batches the rate and its share of the engine's. --only-batches leaves the first part out.
+Wants an idle machine. Called by: make bench-results [BENCH_ARGS="--rows 40000000 --runs 5"]; 10 GB of Parquet are
+--only-batches --file-rows 335000000 --heap-rows 0.
 """
 
 import argparse
@@ -94,30 +97,72 @@ def write_parquet(path, rows):
     path.chmod(0o644)
 
 
-def files(connection, dsn, path, runs, batch):
-    names = ", ".join(COLUMNS)
+def in_turns(cases, size, runs):
+    """Medians of cases that run one after the other, again and again; the first is what others are measured by."""
+    times = {name: [] for name in cases}
+    for run in range(runs + 1):
+        for name, work in cases.items():
+            started = time.perf_counter()
+            work()
+            if run > 0:
+                times[name].append((time.perf_counter() - started) * 1000)
+    first = statistics.median(times[next(iter(cases))])
+    for name, of_case in times.items():
+        milliseconds = statistics.median(of_case)
+        print(f"{name:<46}{milliseconds:10.1f}{size / milliseconds / 1e6:8.2f} GB/s{first / milliseconds * 100:6.0f} %", flush=True)
+
+
+def batches_of(dsn, table, batch, **options):
+    """Reads all rows; each batch is forgotten before the next."""
+    return sum(b.rows for b in pg_turbine.batches(dsn, f"SELECT {', '.join(COLUMNS)} FROM {table}", rows=batch, **options))
+
+
+def engine_reads(connection, table):
+    connection.execute("SET pg_turbine.enable_cache = off")
+    connection.execute(f"SELECT {', '.join(f'sum({name})' for name in COLUMNS)} FROM {table}")
+    connection.execute("RESET pg_turbine.enable_cache")
+
+
+def files(connection, dsn, path, options):
+    batch, size = options.batch, path.stat().st_size
     connection.execute(f"CREATE FOREIGN TABLE p ({', '.join(f'{name} real' for name in COLUMNS)}) SERVER arrow_fdw "
                        f"OPTIONS (file '{path}')")
-    print(f"\n{path.stat().st_size >> 20} MB of Parquet, batches of {batch} rows", flush=True)
-
-    def read():
-        connection.execute("SET pg_turbine.enable_cache = off")
-        connection.execute(f"SELECT {', '.join(f'sum({name})' for name in COLUMNS)} FROM p")
-        connection.execute("RESET pg_turbine.enable_cache")
-
-    show("the engine reads it: a sum of each column", median(read, runs))
-    show("pg_turbine.batches", median(lambda: sum(b.rows for b in pg_turbine.batches(dsn, f"SELECT {names} FROM p", rows=batch)), runs))
-    show("pyarrow's dataset", median(lambda: sum(b.num_rows for b in pa.dataset.dataset(path).to_batches(batch_size=batch)), runs))
-    if duckdb is None:
-        return
+    print(f"\n{size >> 20} MB of Parquet, batches of {batch} rows; medians of {options.runs} runs, ms", flush=True)
     reader = f"SELECT * FROM '{path}'"
-    show("DuckDB", median(lambda: sum(b.num_rows for b in duckdb.sql(reader).to_arrow_reader(batch)), runs))
+    cases = {
+        "the engine reads it: a sum of each column": lambda: engine_reads(connection, "p"),
+        "pg_turbine.batches": lambda: batches_of(dsn, "p", batch),
+        "pg_turbine.batches, in host memory": lambda: batches_of(dsn, "p", batch, device="host"),
+        "pyarrow's dataset": lambda: sum(b.num_rows for b in pa.dataset.dataset(path).to_batches(batch_size=batch))}
+    if duckdb is not None:
+        cases["DuckDB"] = lambda: sum(b.num_rows for b in duckdb.sql(reader).to_arrow_reader(batch))
+    in_turns(cases, size, options.runs)
+
+
+def heap(connection, dsn, options):
+    connection.execute(f"CREATE TABLE h AS SELECT * FROM p LIMIT {options.heap_rows}")
+    connection.execute("VACUUM (FREEZE, ANALYZE) h")
+    size = 4 * len(COLUMNS) * options.heap_rows
+    print(f"\na heap table of {options.heap_rows} of these rows, {size >> 20} MB of values", flush=True)
+    in_turns({"the engine reads it: a sum of each column": lambda: engine_reads(connection, "h"),
+              "pg_turbine.batches": lambda: batches_of(dsn, "h", options.batch)}, size, options.runs)
+
+
+def results(connection, options):
+    print(f"{options.rows} rows; medians of {options.runs} runs, ms", flush=True)
+    make(connection, options.rows)
+    for name, what in CASES.items():
+        show(name, median(lambda what=what: open_all(connection, what), options.runs))
+    show("that report, psycopg and numpy", median(lambda: np.array(connection.execute(REPORT).fetchall()), options.runs))
+    show("that tenth, psycopg and numpy", median(lambda: np.array(connection.execute(SOME).fetchall()), 1))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=4_000_000, help="of the table")
-    parser.add_argument("--file-rows", type=int, default=20_000_000, help="of the Parquet file")
+    parser.add_argument("--file-rows", type=int, default=33_600_000, help="of the Parquet file")
+    parser.add_argument("--heap-rows", type=int, default=5_000_000, help="of these, in a heap table; 0: none")
+    parser.add_argument("--only-batches", action="store_true")
     parser.add_argument("--batch", type=int, default=1 << 20)
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
@@ -128,15 +173,13 @@ def main():
         server.wait_for_service()
         dsn = f"host={server.directory} port={server.port} user=postgres dbname=postgres"
         with psycopg.connect(dsn, autocommit=True) as connection:
-            print(f"{options.rows} rows; medians of {options.runs} runs, ms", flush=True)
-            make(connection, options.rows)
-            for name, what in CASES.items():
-                show(name, median(lambda what=what: open_all(connection, what), options.runs))
-            show("that report, psycopg and numpy", median(lambda: np.array(connection.execute(REPORT).fetchall()), options.runs))
-            show("that tenth, psycopg and numpy", median(lambda: np.array(connection.execute(SOME).fetchall()), 1))
+            if not options.only_batches:
+                results(connection, options)
             path = Path(folder) / "data.parquet"
             write_parquet(path, options.file_rows)
-            files(connection, dsn, path, options.runs, options.batch)
+            files(connection, dsn, path, options)
+            if options.heap_rows > 0:
+                heap(connection, dsn, options)
 
 
 if __name__ == "__main__":

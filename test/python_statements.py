@@ -430,7 +430,7 @@ class Statements(unittest.TestCase):
 
     def test_pieces(self):
         self.assertEqual(sessions.literal("a'b\\"), "E'a''b\\\\'")
-        self.assertEqual(batching.QUEUED, 2)
+        self.assertEqual(batching.QUEUED, 1)
 
 
 def with_nulls(values):

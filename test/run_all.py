@@ -178,6 +178,9 @@ SUITES = {
         PACKAGES_PYTHON + ["test/learning.py"],
         "trainings and predictions in SQL find what NumPy finds, on the device and in PostgreSQL",
         ("--long", "--sklearn")),
+    "streams": Suite(
+        PACKAGES_PYTHON + ["test/streams.py"],
+        "cursors that the service streams return PostgreSQL's rows in order, whatever happens in the middle"),
     "cache-cycles": Suite(
         PYTHON + ["test/cache_cycles.py"],
         "fills, drops and kills leave no memory behind",

@@ -13,6 +13,8 @@
  *                       EXPORT_RESERVED, or REFUSED if there is no room
  *   B FILES, EXPORT_CREATE    D answers EXPORT_CREATED or REFUSED; no FILES where a query
  *                       has left the columns on a GPU
+ *   B EXPORT_STREAMED   as EXPORT_CREATE, of a batch that a query has streamed (wire.h); D
+ *                       answers EXPORT_CREATED, REFUSED, or EXPORT_UNKNOWN if there is none
  *   B EXPORT_TOKEN      D answers EXPORT_TOKEN_MADE, or EXPORT_UNKNOWN if there is no such
  *                       copy
  *   B EXPORT_RELEASE    of a copy or a token; D answers EXPORT_RELEASED

@@ -37,6 +37,9 @@
  *   not wait itself.
  *   B INPUT_END
  *   AGGREGATE, PROJECT: D RESULT_BATCH {slot, rows} as slots allow, B SLOT_FREE {slot} ...
+ *   PROJECT with a stream: D STREAM_BATCH as batches get full, the input's end or not, and
+ *       B STREAM_TAKEN for each, after EXPORT_STREAMED on its connection for exports. The
+ *       query is not done before the last of them: D forgets its batches then
  *   D TRACE ...                  if the QUERY asked for it
  *   D QUERY_DONE {statistics}    the connection is idle again
  *   D FAILED {reason}            at any time instead: nothing more comes of this
@@ -137,8 +140,11 @@ typedef enum TbMessageType
 	TB_MSG_EXPORT_LISTED,
 	TB_MSG_EXPORT_DESCRIBE,
 	TB_MSG_EXPORT_DESCRIBED,
-	TB_MSG_EXPORT_UNKNOWN, /* no payload */
-	TB_MSG_RESULT_LEFT	   /* TbResultLeft; no reply */
+	TB_MSG_EXPORT_UNKNOWN,	/* no payload */
+	TB_MSG_EXPORT_STREAMED, /* TbStreamId, then what EXPORT_CREATE says */
+	TB_MSG_STREAM_BATCH,	/* TbStreamBatch */
+	TB_MSG_STREAM_TAKEN,	/* no payload */
+	TB_MSG_RESULT_LEFT		/* TbResultLeft; no reply */
 } TbMessageType;
 
 typedef struct TbMessage
@@ -245,9 +251,11 @@ typedef struct TbQuery
 	 * `affinity`: a hash of the table that most rows come from; 0: none. */
 	uint32_t gpus;
 	uint64_t affinity;
+	uint32_t stream_size;	  /* of the TbStream with its columns; 0: none */
+	uint32_t reserved;
 	/* program bytes, padded to 8; the parameter block, padded to 8; the result
-	 * plan, padded to 8; the continuation, padded to 8; TbColumnLeft columns[columns_left].
-	 * What is not there needs no padding before it */
+	 * plan, padded to 8; the continuation, padded to 8; TbColumnLeft columns[columns_left];
+	 * the stream. What is not there needs no padding before it */
 } TbQuery;
 
 /*
@@ -272,6 +280,48 @@ typedef struct TbResultLeft
 	uint32_t ncolumns;
 	uint64_t nulls[]; /* of each column that was asked for */
 } TbResultLeft;
+
+/*
+ * PROJECT without a result plan or a continuation, of one heap table or of files that are
+ * not cached, on the host: D writes the rows into memory that other processes open
+ * (export.h), in the order in which they lie in the table or its files, and hands it over
+ * batch by batch while there is input. A value that has no form there is a FAILED with
+ * reason VALUE.
+ */
+#define TB_STREAM_MOST_ROWS (UINT64_C(1) << 36)
+typedef struct TbStream
+{
+	uint64_t rows;	  /* of a batch, but the last */
+	uint64_t skip;	  /* rows that B has had before: they are left out */
+	uint32_t ncolumns;
+	uint32_t batches; /* that D makes ahead of B at most: until STREAM_TAKEN */
+					  /* TbStreamColumn columns[ncolumns] */
+} TbStream;
+
+typedef struct TbStreamColumn
+{
+	uint32_t output; /* of the program */
+	uint32_t format; /* TbExportFormat; of a DECIMAL128 in units of the output's scale */
+} TbStreamColumn;
+
+#define TB_STREAM_ID_BYTES 16
+typedef struct TbStreamId
+{
+	uint8_t bytes[TB_STREAM_ID_BYTES];
+} TbStreamId;
+
+typedef struct TbStreamBatch
+{
+	TbStreamId id;
+	uint64_t   rows;
+	uint32_t   ncolumns;
+	uint32_t   reserved;
+	struct
+	{
+		uint64_t nulls;
+		uint64_t bytes; /* of texts */
+	} columns[];
+} TbStreamBatch;
 
 /*
  * AGGREGATE, PROJECT: a second program, whose source is the rows that the first one and its
@@ -808,7 +858,10 @@ static_assert(sizeof(TbDeviceInfo) == 288, "TbDeviceInfo layout");
 static_assert(sizeof(TbStatusReply) == 64, "TbStatusReply layout");
 static_assert(sizeof(TbFiles) == 8, "TbFiles layout");
 static_assert(sizeof(TbResultLeft) == 32, "TbResultLeft layout");
-static_assert(sizeof(TbQuery) == 96, "TbQuery layout");
+static_assert(sizeof(TbQuery) == 104, "TbQuery layout");
+static_assert(sizeof(TbStream) == 24, "TbStream layout");
+static_assert(sizeof(TbStreamColumn) == 8, "TbStreamColumn layout");
+static_assert(sizeof(TbStreamBatch) == 32, "TbStreamBatch layout");
 static_assert(sizeof(TbContinuation) == 32, "TbContinuation layout");
 static_assert(sizeof(TbPrepare) == 16, "TbPrepare layout");
 static_assert(sizeof(TbLayout) == 16, "TbLayout layout");

@@ -25,7 +25,8 @@ from .errors import CopyWarning
 from .opening import boot_id, copy_statement, share
 from .sessions import Session, session_of
 
-QUEUED = 2
+# The service makes two more ahead.
+QUEUED = 1
 SHUFFLED = 4
 _CURSOR = "pg_turbine_batches"
 _OPEN = "SELECT turbine.open_cursor($1::text, $2::text)"

@@ -19,6 +19,7 @@ void ExportSession::handle(const MessageReader::Message& message, std::vector<Un
     switch (message.type) {
       case TB_MSG_EXPORT_RESERVE: return reserve(message.payload);
       case TB_MSG_EXPORT_CREATE: return create(message.payload, std::move(files));
+      case TB_MSG_EXPORT_STREAMED: return take_streamed(message.payload);
       case TB_MSG_EXPORT_TOKEN: return make_token(message.payload);
       case TB_MSG_EXPORT_RELEASE: return release(message.payload);
       case TB_MSG_EXPORT_DESCRIBE: return describe(message.payload);
@@ -64,6 +65,22 @@ void ExportSession::create(std::span<const uint8_t> payload, std::vector<UniqueF
   reserved_ = 0;
   if (!left) exports_.reserve(charges_, 0, host_bytes(request));
   const TbExportInfo info = exports_.create(session_, pid_, std::move(request), std::exchange(charges_, {}));
+  outbox_.post(TB_MSG_EXPORT_CREATED, bytes_of(info), -1);
+}
+
+/* A batch that a query of any connection has made: its name is as good as a token. */
+void ExportSession::take_streamed(std::span<const uint8_t> payload) {
+  const auto id = read_head<TbStreamId>(payload, "EXPORT_STREAMED");
+  ExportRequest request = parse_export(payload);
+  StreamId name;
+  memcpy(name.data(), id.bytes, name.size());
+  const StreamedBatch batch = streamed_.take(name);
+  if (!batch.memory) return unknown();
+  use_streamed(request, batch);
+  batch.memory->hand_over();
+  ExportCharges charges;
+  exports_.reserve(charges, 0, host_bytes(request));
+  const TbExportInfo info = exports_.create(session_, pid_, std::move(request), std::move(charges));
   outbox_.post(TB_MSG_EXPORT_CREATED, bytes_of(info), -1);
 }
 

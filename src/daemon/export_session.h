@@ -10,18 +10,21 @@
 
 #include "daemon/message_reader.h"
 #include "daemon/outbox.h"
+#include "engine/execution/stream/streamed_batches.h"
 #include "engine/exports/exports.h"
 
 namespace turbine {
 
 class ExportSession {
  public:
-  ExportSession(Exports& exports, Outbox& outbox, int pid)
-      : exports_(exports), outbox_(outbox), pid_(pid), session_(exports.begin_session()) {}
+  ExportSession(Exports& exports, StreamedBatches& streamed, Outbox& outbox, int pid)
+      : exports_(exports), streamed_(streamed), outbox_(outbox), pid_(pid), session_(exports.begin_session()) {}
   ~ExportSession() { exports_.end_session(session_); }
   ExportSession(const ExportSession&) = delete;
 
-  static bool is_ours(uint32_t type) { return type >= TB_MSG_EXPORT_RESERVE && type <= TB_MSG_EXPORT_DESCRIBED; }
+  static bool is_ours(uint32_t type) {
+    return (type >= TB_MSG_EXPORT_RESERVE && type <= TB_MSG_EXPORT_DESCRIBED) || type == TB_MSG_EXPORT_STREAMED;
+  }
 
   /* Answers EXPORT_LIST, which begins no session. */
   static void list(Exports& exports, Outbox& outbox);
@@ -32,6 +35,7 @@ class ExportSession {
  private:
   void reserve(std::span<const uint8_t> payload);
   void create(std::span<const uint8_t> payload, std::vector<UniqueFd> files);
+  void take_streamed(std::span<const uint8_t> payload);
   void make_token(std::span<const uint8_t> payload);
   void release(std::span<const uint8_t> payload);
   void describe(std::span<const uint8_t> payload);
@@ -39,6 +43,7 @@ class ExportSession {
   void refuse(uint32_t reason, const std::string& message);
 
   Exports& exports_;
+  StreamedBatches& streamed_;
   Outbox& outbox_;
   const int pid_;
   const uint64_t session_;

@@ -135,7 +135,7 @@ void Session::handle(const MessageReader::Message& message) {
   const bool known = message.type == TB_MSG_CHUNK || message.type == TB_MSG_CHUNK_RELEASE ||
                      message.type == TB_MSG_SLOT_FREE || message.type == TB_MSG_INPUT_END ||
                      message.type == TB_MSG_LAYOUT || message.type == TB_MSG_SEGMENTS || message.type == TB_MSG_PART ||
-                     message.type == TB_MSG_SNAPSHOT;
+                     message.type == TB_MSG_SNAPSHOT || message.type == TB_MSG_STREAM_TAKEN;
   if (!known) throw ProtocolError("unexpected message " + std::to_string(message.type));
   if (!query_) throw ProtocolError("message " + std::to_string(message.type) + " without a query");
   const Span span(query_->profile(), TB_SPAN_MESSAGE, message.type);
@@ -143,6 +143,7 @@ void Session::handle(const MessageReader::Message& message) {
     case TB_MSG_CHUNK: return query_->input().chunk(parse_chunk(message.payload));
     case TB_MSG_CHUNK_RELEASE: return query_->input().chunk_release(read_struct<TbChunkRelease>(message.payload));
     case TB_MSG_SLOT_FREE: return query_->slot_free(read_struct<TbSlotFree>(message.payload));
+    case TB_MSG_STREAM_TAKEN: return query_->stream_taken();
     case TB_MSG_LAYOUT: return layout(message.payload);
     case TB_MSG_SEGMENTS: return query_->input().segments(parse_segments(message.payload));
     case TB_MSG_SNAPSHOT: return query_->input().snapshot(parse_snapshot(message.payload));
@@ -196,7 +197,7 @@ void Session::query(std::span<const uint8_t> payload) {
 void Session::exports(const MessageReader::Message& message) {
   if (query_ || attachment_) throw ProtocolError("message about exports within a query");
   if (message.type == TB_MSG_EXPORT_LIST) return ExportSession::list(context_.exports, outbox_);
-  if (!exports_) exports_.emplace(context_.exports, outbox_, peer_pid_);
+  if (!exports_) exports_.emplace(context_.exports, context_.engine.streamed_batches, outbox_, peer_pid_);
   std::vector<UniqueFd> files;
   if (message.type == TB_MSG_EXPORT_CREATE)
     for (const int file : files_.take_all()) files.emplace_back(file);

@@ -26,6 +26,7 @@
 #include "engine/device/key_sort.h"
 #include "engine/device/result_batch.h"
 #include "engine/device/row_limit.h"
+#include "engine/device/row_taker.h"
 #include "engine/device/task.h"
 #include "engine/memory/host_memory.h"
 #include "engine/profile/query_profile.h"
@@ -107,6 +108,11 @@ class DeviceQuery {
   /* PROJECT, before the first chunk: fetch() returns rows in the order in which they lie in their table. Where that is
    * not known in the end, finish() throws. Throws DeviceError: the device never knows it. */
   virtual void keep_order() { throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not keep the rows' order"); }
+
+  /* PROJECT, before the first chunk: the taker gets the rows of each task as it ends, and finish() has none. It
+   * outlives the query's tasks, and lets go of all rows before the query goes. Throws DeviceError: the device keeps its
+   * rows. */
+  virtual void stream_rows(RowTaker&) { throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not stream rows"); }
 
   /* PROJECT, before the first chunk: rows may stay on the device, whose windows (below) want them. They come to the
    * host when fetch() asks for them. */

@@ -11,6 +11,7 @@
 #include <string>
 #include <variant>
 
+#include "engine/device/row_taker.h"
 #include "engine/device/staged_columns.h"
 #include "engine/program/program.h"
 #include "engine/store/segment.h"
@@ -73,6 +74,7 @@ using TaskInput = std::variant<PagesInput, ColumnsInput, SegmentsInput, Unmatche
 struct Task {
   uint64_t sequence = 0;  // its number in the query
   TaskInput input{};
+  TaskPlace place{};          // of its rows, where they are taken in order
   uint32_t* ids = nullptr;    // out, ROWS: row ids, then deferred row ids
   uint32_t ids_capacity = 0;  // entries
 

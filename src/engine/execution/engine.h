@@ -17,6 +17,7 @@
 #include "engine/execution/gpu_choice.h"
 #include "engine/execution/kept_join_tables.h"
 #include "engine/execution/segment_merger.h"
+#include "engine/execution/stream/streamed_batches.h"
 #include "engine/slots/slot_leases.h"
 #include "engine/slots/slot_memory.h"
 #include "engine/source/heap/mapped_files.h"
@@ -53,6 +54,7 @@ class Engine {
   SlotLeases leases;
   Admission admission;
   GpuChoice gpu_choice;
+  StreamedBatches streamed_batches;
   MappedFiles mapped_files;
   SegmentMerger merger;
   WorkerPool readers;

@@ -20,6 +20,15 @@ namespace {
 /* What the host's query may use that decodes for a GPU's: it keeps no rows. */
 constexpr uint64_t kKeeperBytes = 16 << 20;
 
+/* Of a stream: those of tasks that run, or wait for others before them; with room to grow in steps. */
+constexpr double kStreamedRowsOfThread = 32 << 16;
+
+bool keeps_texts(const Program& program) {
+  const KeptRowLayout rows = kept_row_layout(program);
+  return std::any_of(rows.columns.begin(), rows.columns.end(),
+                     [](const KeptColumn& column) { return tb_type_is_text(column.type) != 0; });
+}
+
 /* Does the query's state on the device grow with its input? */
 bool grows(const Program& program) {
   if (program.grouped() || program.sink() == TB_SINK_PROJECT || program.sink() == TB_SINK_BUILD) return true;
@@ -105,8 +114,10 @@ void QueryDevice::start_on(uint32_t index, const Start& start, QueryOutput& outp
   const Device::ChunkShape shape = device.chunk_shape(nblocks_, query.flags & TB_QUERY_COPIED);
   slots_ = SlotShape(shape.slot_pages, std::clamp<uint32_t>(shape.nslots, 1, TB_MAX_SLOTS));
   busy_ = shape.busy;
-  // What is pruned takes little, however many rows there are.
-  const double estimated_rows = output.keeps_few() ? 0 : query.estimated_groups;
+  // What is pruned takes little, however many rows there are; so do rows that do not stay.
+  const bool streams = !start.request.stream.empty();
+  double estimated_rows = output.keeps_few() ? 0 : query.estimated_groups;
+  if (streams) estimated_rows = kStreamedRowsOfThread * std::max(engine_.workers.size(), 1u);
   QueryNeeds needs = device.needs(*program_, estimated_rows, slots_.pages, slots_.nslots);
   needs.device_bytes += device.table_bytes(*program_, start.probed);
 
@@ -125,7 +136,8 @@ void QueryDevice::start_on(uint32_t index, const Start& start, QueryOutput& outp
   const Stopwatch queued;
   Admission::Grant grant = [&] {
     const Span span(start.profile, TB_SPAN_ADMISSION);
-    Admission::Claim claim{index, needs.device_bytes, slots_.total_bytes(), grows(*program_) || output.has_plan(),
+    Admission::Claim claim{index, needs.device_bytes, slots_.total_bytes(),
+                           (grows(*program_) && (!streams || keeps_texts(*program_))) || output.has_plan(),
                            start.holds_tables};
     if (index == TB_DEVICE_HOST) claim.device_bytes += output.plan_bytes(device.info().memory_budget);
     return engine_.admission.admit(claim, wait_ms, start.cancelled);

@@ -13,6 +13,7 @@
 #include "engine/profile/stopwatch.h"
 #include "engine/wire/failure.h"
 #include "engine/wire/message_bytes.h"
+#include "engine/wire/protocol_error.h"
 
 namespace turbine {
 
@@ -36,6 +37,13 @@ QueryExecution::QueryExecution(Engine& engine, ResultKeeper& keeper, MessageSink
                                                 request.params.size());
   table_ = std::make_unique<BuiltTable>(engine, *program_, *params_, tables, query.join_table);
   probed_ = probed_join_tables(*program_, tables);
+  if (!request.stream.empty()) {
+    if (!request.result_plan.empty() || !request.continuation.empty())
+      throw ProtocolError("QUERY with a stream of rows that come last");
+    stream_ = std::make_unique<RowStream>(
+        parse_stream(request.stream, *program_),
+        RowStream::Needs{engine.workers, engine.admission, engine.streamed_batches, report_});
+  }
   // Start on a device, or refuse.
   device_ = std::make_unique<QueryDevice>(engine);
   input_ = std::make_unique<QueryInput>(
@@ -44,6 +52,10 @@ QueryExecution::QueryExecution(Engine& engine, ResultKeeper& keeper, MessageSink
   device_->start({request, program_, params_, probed_, !tables.empty(), *last_slot_memory, profile_.get(), cancelled_},
                  *output_);
   input_->begin(output_->begin(device_->query()));
+  if (stream_) {
+    device_->query().stream_rows(*stream_);
+    input_->stream_to(*stream_);
+  }
   if (profile_) profile_->begin();
   *last_slot_memory = device_->send_ready(report_, *last_slot_memory);
 }
@@ -52,6 +64,7 @@ QueryExecution::~QueryExecution() {
   report_.close();
   device_->query().stop();  // reads may wait for a thread that joins
   input_->stop();           // its jobs begin tasks
+  if (stream_) stream_->end();
   output_->end();
   device_->end(leave_slots_);
 }
@@ -63,23 +76,35 @@ void QueryExecution::slot_free(const TbSlotFree& message) {
   slots.end_output(message.slot);
 }
 
+void QueryExecution::stream_taken() {
+  if (report_.failed()) return;
+  if (!stream_) throw ProtocolError("STREAM_TAKEN without a stream");
+  try {
+    stream_->batch_taken();
+  } catch (const DeviceError&) {
+    report_.fail(make_failure(std::current_exception()));
+  }
+}
+
 void QueryExecution::advance() {
   if (report_.failed() || done_) return;
   try {
     if (!input_->is_through()) return;
     if (!finished_) finish();
-    send_rows();
+    if (!stream_) send_rows();
   } catch (...) {
     report_.fail(make_failure(std::current_exception()));
     return;
   }
   // The slot memory is another query's after QUERY_DONE, so all of it must be read.
-  if (output_->all_sent() && input_->slots().all_ours()) send_done();
+  const bool all_sent = stream_ ? stream_->all_taken() : output_->all_sent();
+  if (all_sent && input_->slots().all_ours()) send_done();
 }
 
 void QueryExecution::finish() {
   const Stopwatch stopwatch;
   const KeptJoinTable* kept = table_->found();
+  if (stream_) stream_->finish();
   output_->finish(kept ? kept->table->rows() : device_->query().finish(), device_->number(), report_);
   if (program_->sink() == TB_SINK_BUILD) table_->leave(*device_, report_.totals);
   report_.totals.change([&](TbQueryDone& totals) { totals.finish_us += stopwatch.microseconds(); });
@@ -96,6 +121,7 @@ void QueryExecution::send_rows() {
 void QueryExecution::send_done() {
   const DeviceQueryStats stats = device_->query().stats();
   TbQueryDone totals = report_.totals.get();
+  if (stream_) totals.groups = stream_->rows();
   totals.bytes_to_device = stats.bytes_to_device;
   totals.bytes_from_device = stats.bytes_from_device;
   totals.transfer_us = stats.transfer_us;

@@ -20,6 +20,7 @@
 #include "engine/execution/query_input.h"
 #include "engine/execution/query_output.h"
 #include "engine/execution/query_report.h"
+#include "engine/execution/stream/row_stream.h"
 #include "engine/wire/message_sink.h"
 #include "engine/wire/requests.h"
 
@@ -42,6 +43,7 @@ class QueryExecution {
 
   /* Messages of the backend. Throw ProtocolError; ignored once failed. */
   void slot_free(const TbSlotFree& message);
+  void stream_taken();
 
   /* Does what completions have made possible. */
   void advance();
@@ -71,6 +73,7 @@ class QueryExecution {
   JoinTables probed_;
   std::unique_ptr<BuiltTable> table_;
   std::unique_ptr<QueryOutput> output_;
+  std::unique_ptr<RowStream> stream_;  // null: there is none
   std::unique_ptr<QueryDevice> device_;
   std::unique_ptr<QueryInput> input_;
 

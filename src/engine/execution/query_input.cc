@@ -50,6 +50,13 @@ void QueryInput::begin(const ZoneOrder* order) {
   for (Source* source : sources_) source->begin(*this);
 }
 
+void QueryInput::stream_to(RowStream& stream) {
+  stream_ = &stream;
+  stream.tell_of_room([this] {
+    for (Source* source : sources_) source->resume();
+  });
+}
+
 ChunkSource& QueryInput::source_of(uint32_t kind) {
   switch (kind) {
     case TB_CHUNK_PAGES: return heap_;

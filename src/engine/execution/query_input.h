@@ -19,6 +19,7 @@
 #include "engine/execution/engine.h"
 #include "engine/execution/query_device.h"
 #include "engine/execution/query_report.h"
+#include "engine/execution/stream/row_stream.h"
 #include "engine/slots/slot_table.h"
 #include "engine/source/columns_source.h"
 #include "engine/source/heap/heap_source.h"
@@ -48,6 +49,9 @@ class QueryInput final : private TaskSink {
   /* The device has started. `order`: of segments in which wanted rows are found soonest, or null. */
   void begin(const ZoneOrder* order);
 
+  /* Before the first part: rows are taken in order, by this; it outlives what sources have begun. */
+  void stream_to(RowStream& stream);
+
   /* Messages of the backend. Throw ProtocolError; ignored once failed. */
   void files(uint32_t first_file, const std::vector<int>& fds) { heap_.add_files(first_file, fds); }
   void layout(const LayoutRequest& request, const IsCancelled& cancelled);
@@ -76,6 +80,13 @@ class QueryInput final : private TaskSink {
   void run(std::vector<Task> tasks) override;
   void pieces_wait(uint32_t count) override;
   void piece_done(std::exception_ptr error) override;
+  bool wants_input() const override { return !stream_ || stream_->wants_input(); }
+  void piece_ends(uint64_t piece, uint32_t steps) override {
+    if (stream_) stream_->piece_ends(piece, steps);
+  }
+  RowsPlace begin_piece(uint64_t piece, uint64_t rows) override {
+    return stream_ ? stream_->begin_piece(piece, rows) : RowsPlace{};
+  }
   void waits_for_drive(uint32_t slot) override;
   void filled(uint32_t slot, const ChunkFill& fill) override;
 
@@ -102,6 +113,7 @@ class QueryInput final : private TaskSink {
   std::map<uint32_t, std::unique_ptr<PartSource>> parts_;  // by kind
   std::optional<UnmatchedSource> unmatched_;  // where there are FULL joins
   const JoinTables& probed_;
+  RowStream* stream_ = nullptr;  // null: rows stay on the device
   std::vector<Source*> sources_;  // all of them
 
   std::mutex mutex_;  // the fields below

@@ -172,6 +172,19 @@ void take_files(ExportRequest& request, std::vector<UniqueFd> files) {
   for (uint32_t i = 0; i < ncolumns; i++) request.columns[i].file = taken[tb_export_file_of(i)];
 }
 
+void use_streamed(ExportRequest& request, const StreamedBatch& batch) {
+  if (batch.rows != request.create.rows || batch.shapes.size() != request.columns.size())
+    throw ProtocolError("EXPORT_STREAMED: another batch");
+  for (uint32_t i = 0; i < request.columns.size(); i++) {
+    ExportedColumn& column = request.columns[i];
+    const TbExportColumn& made = batch.shapes[i];
+    if (made.format != column.shape.format || made.nulls != column.shape.nulls || made.bytes != column.shape.bytes)
+      throw ProtocolError("EXPORT_STREAMED: another column");
+    // The batch goes back to its stream with the last of them.
+    column.file = std::shared_ptr<UniqueFd>(batch.memory, &batch.memory->file(i));
+  }
+}
+
 uint64_t host_bytes(const ExportRequest& request) {
   uint64_t bytes = 0;
   for (const ExportedColumn& column : request.columns)

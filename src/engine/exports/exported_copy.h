@@ -16,6 +16,7 @@
 #include "engine/code/unique_fd.h"
 #include "engine/device/device.h"
 #include "engine/execution/admission.h"
+#include "engine/execution/stream/streamed_batches.h"
 #include "turbine/export.h"
 
 namespace turbine {
@@ -77,6 +78,10 @@ struct ExportedCopy {
 /* Gives each column its memfd, and says where its regions lie. Throws ProtocolError if one is not sealed, or not as
  * large as an importer will believe. */
 void take_files(ExportRequest& request, std::vector<UniqueFd> files);
+
+/* The same with the memory of a batch that a query has streamed. Throws ProtocolError if it is not what the request
+ * says. */
+void use_streamed(ExportRequest& request, const StreamedBatch& batch);
 
 /* Bytes of host memory that the columns' files take, about. */
 uint64_t host_bytes(const ExportRequest& request);

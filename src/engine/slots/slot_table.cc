@@ -52,6 +52,7 @@ Task SlotTable::task(uint32_t index) const {
   const Slot& slot = slots_[index];
   return {.sequence = slot.sequence,
           .input = slot.input,
+          .place = {.piece = slot.sequence, .step = 0, .alone = true},
           .ids = reinterpret_cast<uint32_t*>(base(index) + shape_.ids_offset),
           .ids_capacity = shape_.max_rows()};
 }

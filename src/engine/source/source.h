@@ -27,6 +27,7 @@
 #include "engine/device/device.h"
 #include "engine/profile/query_totals.h"
 #include "engine/slots/slot_table.h"
+#include "engine/source/files/read_rows.h"
 #include "engine/wire/requests.h"
 
 namespace turbine {
@@ -60,6 +61,17 @@ class TaskSink {
   /* One has ended; `error` if it could not be read. The last act but one of whoever read it. */
   virtual void piece_done(std::exception_ptr error) = 0;
 
+  /* Where rows are taken in order (device/row_taker.h): false where there are too many already. Sources that read ahead
+   * of their tasks begin nothing then, until resume(). */
+  virtual bool wants_input() const { return true; }
+  /* All tasks of the piece were passed to run(): so many. Before its piece_done(). */
+  virtual void piece_ends(uint64_t piece, uint32_t steps) { (void)piece, (void)steps; }
+  /* Where so many rows of a piece of a file go that is begun now. */
+  virtual RowsPlace begin_piece(uint64_t piece, uint64_t rows) {
+    (void)piece, (void)rows;
+    return {};
+  }
+
   /* The slot's chunk is not in memory: threads begin to wait for a drive. */
   virtual void waits_for_drive(uint32_t slot) = 0;
   /* Once for every fill(), and its last act: the query may end at once. */
@@ -76,6 +88,9 @@ class Source {
   /* All input so far has been run: runs tasks for what only shows now, to be asked again when they are done.
    * False: there is nothing left. */
   virtual bool run_rest() { return false; }
+
+  /* Input is wanted again. Any thread. */
+  virtual void resume() {}
 
   /* No thread of its own reports any more after this, except of fills. */
   virtual void stop() {}

@@ -45,6 +45,7 @@ QueryRequest parse_query(std::span<const uint8_t> payload) {
   const auto columns = take(uint64_t{query.columns_left} * sizeof(TbColumnLeft));
   request.columns_left.resize(query.columns_left);
   if (!columns.empty()) memcpy(request.columns_left.data(), columns.data(), columns.size());
+  request.stream = take(query.stream_size);
   if (at != payload.size() && padded(at) != payload.size()) throw ProtocolError("QUERY's sizes do not match");
   return request;
 }

@@ -22,6 +22,7 @@ struct QueryRequest {
   std::span<const uint8_t> result_plan;  // empty: none
   std::span<const uint8_t> continuation;  // TbContinuation and what follows it; empty: none
   std::vector<TbColumnLeft> columns_left;
+  std::span<const uint8_t> stream;        // TbStream and its columns; empty: none
 };
 
 struct ContinuationRequest {

@@ -461,6 +461,15 @@ tb_service_query_send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 		add_section(&sections, query->spec.left->columns,
 					sizeof(TbColumnLeft) * query->spec.left->ncolumns);
 	}
+	if (query->spec.stream != NULL)
+	{
+		const TbStream *stream = query->spec.stream;
+		Size			columns = sizeof(TbStreamColumn) * stream->ncolumns;
+
+		header.stream_size = sizeof(*stream) + columns;
+		add_section(&sections, stream, sizeof(*stream));
+		add_section(&sections, query->spec.stream_columns, columns);
+	}
 	tb_profile_query_begins(query->spec.profile);
 	return tb_service_query_send_parts(query, TB_MSG_QUERY, sections.parts, sections.nparts,
 									   NULL, 0);

@@ -60,16 +60,19 @@ typedef struct TbProgramSpec
 	uint32						 device;			  /* wire.h: index or TB_ANY_DEVICE */
 	uint64						 shape; /* of the program: TbProgramCost; 0: unknown */
 	double						 estimated_rows; /* of the input */
-	double			   estimated_results;		 /* groups, or rows kept: BUILD, PROJECT */
-	uint64			   unread_columns;			 /* wire.h */
-	uint32			   join_table; /* BUILD: the number of the table that it makes */
-	bool			   in_order;   /* wire.h: TB_QUERY_IN_ORDER */
-	TbLeftColumns	  *left;	   /* what becomes of the results, or NULL */
-	TbBatchTaker	  *taker;	/* of all results; NULL: they are kept until they are asked
-								 * for */
-	TbProfile		  *profile; /* of the node, or NULL */
-	TbStageConnection *connection; /* that the stages of a node share; NULL: a
-									* connection for this query alone */
+	double			estimated_results;			 /* groups, or rows kept: BUILD, PROJECT */
+	uint64			unread_columns;				 /* wire.h */
+	uint32			join_table; /* BUILD: the number of the table that it makes */
+	bool			in_order;	/* wire.h: TB_QUERY_IN_ORDER */
+	TbLeftColumns  *left;		/* what becomes of the results, or NULL */
+	const TbStream *stream; /* PROJECT: batches come as STREAM_BATCH, with these columns;
+							 * or NULL */
+	const TbStreamColumn *stream_columns;
+	TbBatchTaker		 *taker; /* of all results; NULL: they are kept until they are asked
+								  * for */
+	TbProfile			 *profile;	  /* of the node, or NULL */
+	TbStageConnection	 *connection; /* that the stages of a node share; NULL: a
+									   * connection for this query alone */
 } TbProgramSpec;
 
 /* The program whose rows come back, and the plan that has been applied to them, or NULL. */

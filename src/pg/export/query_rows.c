@@ -28,6 +28,8 @@ typedef struct RowReceiver
 	bool		 in_order; /* its rows are wanted as they lie in the table */
 	uint64		 most;	   /* rows that may be taken that way, */
 	uint64		 taken;	   /* and that have been */
+	uint64		 batch;	   /* rows of a batch of a stream; 0: it is not asked for one */
+	TbRunCursor *paused;   /* whose node returns no row meanwhile; NULL: none */
 } RowReceiver;
 
 /* Further rows, if the plan's last node is one that returns its results' columns. */
@@ -114,6 +116,49 @@ take_all(RowReceiver *receiver, PlanState *state)
 	state->state->es_processed += receiver->taken;
 }
 
+/* The next batch of a node that streams. Its rows are the call's then, and the executor
+ * gets none; or they come from the executor. */
+static void
+take_streamed(RowReceiver *receiver, PlanState *state)
+{
+	TbRowSink			 *sink = receiver->sink;
+	List				 *outputs;
+	TbRunCursor			 *cursor = tb_join_bare_cursor(state, &outputs);
+	const TbStreamColumn *columns;
+	const TbStreamBatch	 *batch;
+	TbResultsNext		  next;
+	int					  ncolumns;
+
+	if (cursor == NULL)
+		return;
+	columns = sink->stream(sink, outputs, &ncolumns);
+	list_free(outputs);
+	if (columns == NULL)
+		return;
+	if (state->instrument != NULL)
+		InstrStartNode(state->instrument);
+	tb_run_cursor_enter(cursor);
+	next = tb_run_cursor_stream(cursor, receiver->batch, columns, ncolumns, &batch);
+	if (next == TB_RESULTS_BATCH && !sink->take_streamed(sink, batch))
+	{
+		tb_run_cursor_lost_streamed(cursor, "a batch was lost with the service");
+		next = TB_RESULTS_FALLBACK;
+	}
+	if (next == TB_RESULTS_BATCH)
+	{
+		receiver->taken = batch->rows;
+		tb_run_cursor_took_streamed(cursor, batch->rows);
+	}
+	tb_run_cursor_leave(cursor);
+	if (state->instrument != NULL)
+		InstrStopNode(state->instrument, receiver->taken);
+	if (next == TB_RESULTS_FALLBACK)
+		return;
+	receiver->paused = cursor;
+	cursor->pauses = true;
+	state->state->es_processed += receiver->taken;
+}
+
 static void
 receiver_startup(DestReceiver *self, int operation, TupleDesc desc)
 {
@@ -131,8 +176,10 @@ receiver_startup(DestReceiver *self, int operation, TupleDesc desc)
 				 errmsg("the query returns no columns")));
 	receiver->has_begun = true;
 	receiver->sink->begin(receiver->sink, desc);
-	if (receiver->query != NULL && receiver->sink->restart != NULL &&
-		receiver->most == PG_UINT64_MAX)
+	if (receiver->query != NULL && receiver->batch > 0 && receiver->sink->stream != NULL)
+		take_streamed(receiver, receiver->query->planstate);
+	else if (receiver->query != NULL && receiver->sink->restart != NULL &&
+			 receiver->most == PG_UINT64_MAX)
 		take_all(receiver, receiver->query->planstate);
 }
 
@@ -289,12 +336,15 @@ tb_cursor_rows(Portal portal, uint64 most, TbRowSink *sink)
 	SPI_connect();
 	/* One through the executor: it starts the plan. */
 	receiver.most = most - 1;
+	receiver.batch = Min(most, TB_STREAM_MOST_ROWS);
 	receiver.query = portal->strategy == PORTAL_ONE_SELECT && portal->holdStore == NULL ?
 		portal->queryDesc :
 		NULL;
 	rows = PortalRunFetch(portal, FETCH_FORWARD, 1, &receiver.base);
+	if (receiver.paused != NULL)
+		receiver.paused->pauses = false;
 	/* The others, if they do not come as columns. */
-	if (rows > 0 && rows < most)
+	else if (rows > 0 && rows < most)
 	{
 		receiver.is_continued = true;
 		receiver.query = NULL;

@@ -372,15 +372,15 @@ tb_row_column_add_batch(TbRowColumn *column, const TbOutput *output,
 }
 
 bool
-tb_row_column_is_stored(const TbRowColumn *column, const TbOutput *output)
+tb_row_column_is_output(const TbRowColumn *column, const TbOutput *output)
 {
-	if (tb_type_is_text(output->type) || column->width == 0)
+	if (tb_final_is_column(output))
+		return !column->is_decimal && column->width == tb_type_width(output->type);
+	if (output->kind != TB_OUT_KEY || output->display != TB_NONE)
 		return false;
-	if (column->is_decimal)
-		return (tb_final_is_column(output) ||
-				(output->kind == TB_OUT_KEY && output->display == TB_NONE)) &&
-			output->scale == column->scale && tb_type_is_numeric(output->type);
-	return tb_final_is_column(output) && column->width == (int) tb_type_width(output->type);
+	if (tb_type_is_numeric(output->type))
+		return column->is_decimal && output->scale == column->scale;
+	return tb_type_is_text(output->type) && output->padding == 0 && column->is_varlena;
 }
 
 void

@@ -62,9 +62,9 @@ extern Size tb_row_columns_add(TbRowColumn *columns, int ncolumns, const Datum *
 extern Size tb_row_column_add_batch(TbRowColumn *column, const TbOutput *output,
 									const TbResultBatch *batch, uint32 first, uint32 nrows);
 
-/* Whether the column's values are the output's column of results, as it lies there or of
- * more bytes: no other form, no lengths. */
-extern bool tb_row_column_is_stored(const TbRowColumn *column, const TbOutput *output);
+/* Whether the column's values are those of the output's column, in PostgreSQL's form or, of
+ * a decimal, as integers of 64 or 128 bits in its units; texts in UTF-8. */
+extern bool tb_row_column_is_output(const TbRowColumn *column, const TbOutput *output);
 
 /* Empties the column. */
 extern void tb_row_column_reset(TbRowColumn *column);

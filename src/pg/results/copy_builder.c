@@ -74,6 +74,11 @@ struct TbCopyBuilder
 	uint64				 reserved;
 	uint8				*bits;	  /* of a block */
 	int64				*offsets; /* likewise */
+
+	bool			   may_stream;	 /* a batch of a stream may come */
+	TbStreamColumn	  *stream_columns;
+	bool			   is_streamed;	 /* the copy is there: */
+	TbExportInfo	   streamed;
 };
 
 static uint32
@@ -170,6 +175,13 @@ begin(TbRowSink *sink, TupleDesc desc)
 	}
 	if (builder->ncolumns > TB_EXPORT_MOST_COLUMNS)
 		elog(ERROR, "%d columns", builder->ncolumns);
+	MemoryContextSwitchTo(old);
+}
+
+/* Before the first block. */
+static void
+open_files(TbCopyBuilder *builder)
+{
 	while (builder->nfiles < (int) tb_export_files(builder->ncolumns))
 	{
 		int file = open_file(tb_export_file_size(builder->ncolumns));
@@ -181,7 +193,6 @@ begin(TbRowSink *sink, TupleDesc desc)
 		builder->columns[i].file = builder->files[tb_export_file_of(i)];
 		builder->columns[i].base = tb_export_base_of(i);
 	}
-	MemoryContextSwitchTo(old);
 }
 
 static void
@@ -370,6 +381,8 @@ write_block(TbCopyBuilder *builder)
 	uint64 bytes = 0;
 
 	CHECK_FOR_INTERRUPTS();
+	if (builder->nfiles == 0)
+		open_files(builder);
 	/* Values or texts, offsets, bits. */
 	for (int i = 0; i < builder->ncolumns; i++)
 	{
@@ -469,6 +482,57 @@ restart(TbRowSink *sink)
 	builder->written = 0; /* what has been reserved stays */
 }
 
+static void
+append_utf8(StringInfo to, const char *text, uint32 *length)
+{
+	char *utf8 = pg_server_to_any(text, strlen(text), PG_UTF8);
+
+	*length = strlen(utf8);
+	appendBinaryStringInfo(to, utf8, *length);
+}
+
+/* What EXPORT_CREATE says of the rows that there are. */
+static void
+describe_copy(const TbCopyBuilder *builder, StringInfo payload)
+{
+	const TbCopyTerms *terms = builder->terms;
+	TbExportCreate create = {.device = terms->device,
+							 .flags = terms->flags,
+							 .rows = builder->rows,
+							 .ncolumns = builder->ncolumns,
+							 .owner = GetUserId(),
+							 .database = MyDatabaseId,
+							 .relation = terms->relation};
+	StringInfoData texts;
+	Datum		   revision;
+
+	if (builder->left != NULL)
+	{
+		create.flags |= TB_EXPORT_LEFT;
+		memcpy(create.left, builder->left->result->id, sizeof(create.left));
+	}
+	initStringInfo(&texts);
+	append_utf8(&texts, terms->source != NULL ? terms->source : "", &create.source_length);
+	/* Which transactions' rows it has */
+	revision = OidFunctionCall0(F_PG_CURRENT_SNAPSHOT);
+	append_utf8(&texts, DatumGetCString(OidFunctionCall1(F_PG_SNAPSHOT_OUT, revision)),
+				&create.revision_length);
+	for (int i = 0; i < builder->ncolumns; i++)
+	{
+		CopyColumn *column = &builder->columns[i];
+
+		append_utf8(&texts, column->name, &column->shape.name_length);
+		append_utf8(&texts, format_type_with_typemod(column->type, column->modifier),
+					&column->shape.type_length);
+	}
+	initStringInfo(payload);
+	appendBinaryStringInfo(payload, (const char *) &create, sizeof(create));
+	for (int i = 0; i < builder->ncolumns; i++)
+		appendBinaryStringInfo(payload, (const char *) &builder->columns[i].shape,
+							   sizeof(TbExportColumn));
+	appendBinaryStringInfo(payload, texts.data, texts.len);
+}
+
 /* The device that the copy will be on, if it is a GPU that this session's queries may use;
  * else the host. */
 static uint32
@@ -538,7 +602,7 @@ wants_left(TbRowSink *sink, const List *outputs, double rows)
 		const CopyColumn *column = &builder->columns[i];
 		const TbOutput	 *output = list_nth(outputs, column->rows.attribute);
 
-		if (!gpu_makes(column) || !tb_row_column_is_stored(&column->rows, output))
+		if (!gpu_makes(column) || !tb_row_column_is_output(&column->rows, output))
 			return NULL;
 		left->columns[i].column = output->first;
 		left->columns[i].format = column->shape.format;
@@ -558,6 +622,51 @@ take_left(TbRowSink *sink, const TbLeftColumns *left)
 		builder->columns[i].shape.nulls = left->result->nulls[i];
 }
 
+static const TbStreamColumn *
+stream(TbRowSink *sink, const List *outputs, int *ncolumns)
+{
+	TbCopyBuilder *builder = (TbCopyBuilder *) sink;
+
+	if (!builder->may_stream)
+		return NULL;
+	builder->stream_columns = MemoryContextAlloc(builder->context,
+												 sizeof(TbStreamColumn) *
+													 builder->ncolumns);
+	for (int i = 0; i < builder->ncolumns; i++)
+	{
+		const CopyColumn *column = &builder->columns[i];
+		const TbOutput	 *output = list_nth(outputs, column->rows.attribute);
+
+		if (!tb_row_column_is_output(&column->rows, output))
+			return NULL;
+		builder->stream_columns[i] = (TbStreamColumn) {.output = output->first,
+													   .format = column->shape.format};
+	}
+	*ncolumns = builder->ncolumns;
+	return builder->stream_columns;
+}
+
+static bool
+take_streamed(TbRowSink *sink, const TbStreamBatch *batch)
+{
+	TbCopyBuilder *builder = (TbCopyBuilder *) sink;
+	MemoryContext  old = MemoryContextSwitchTo(builder->context);
+	StringInfoData payload;
+
+	builder->rows = batch->rows;
+	for (int i = 0; i < builder->ncolumns; i++)
+	{
+		builder->columns[i].shape.nulls = batch->columns[i].nulls;
+		builder->columns[i].shape.bytes = batch->columns[i].bytes;
+	}
+	describe_copy(builder, &payload);
+	builder->is_streamed = tb_export_streamed(&batch->id, &payload, &builder->streamed);
+	if (!builder->is_streamed)
+		restart(sink);
+	MemoryContextSwitchTo(old);
+	return builder->is_streamed;
+}
+
 TbCopyBuilder *
 tb_copy_builder_start(const TbCopyTerms *terms)
 {
@@ -570,8 +679,16 @@ tb_copy_builder_start(const TbCopyTerms *terms)
 	builder->sink.wants_left = wants_left;
 	builder->sink.take_left = take_left;
 	builder->terms = terms;
+	builder->sink.stream = stream;
+	builder->sink.take_streamed = take_streamed;
 	builder->context = CurrentMemoryContext;
 	return builder;
+}
+
+void
+tb_copy_builder_accept_stream(TbCopyBuilder *builder)
+{
+	builder->may_stream = true;
 }
 
 TbRowSink *
@@ -598,67 +715,31 @@ seal(int file)
 				 errhint("Linux 5.1 or later is needed.")));
 }
 
-static void
-append_utf8(StringInfo to, const char *text, uint32 *length)
-{
-	char *utf8 = pg_server_to_any(text, strlen(text), PG_UTF8);
-
-	*length = strlen(utf8);
-	appendBinaryStringInfo(to, utf8, *length);
-}
-
 void
 tb_copy_builder_finish(TbCopyBuilder *builder, TbExportInfo *info)
 {
-	const TbCopyTerms *terms = builder->terms;
-	TbExportCreate	   create = {.device = terms->device,
-								 .flags = terms->flags,
-								 .ncolumns = builder->ncolumns,
-								 .owner = GetUserId(),
-								 .database = MyDatabaseId,
-								 .relation = terms->relation};
-	StringInfoData	   texts;
-	StringInfoData	   payload;
-	Datum			   revision;
+	StringInfoData payload;
 
+	if (builder->is_streamed)
+	{
+		*info = builder->streamed;
+		return;
+	}
 	if (builder->left == NULL)
 		write_block(builder);
-	else
-	{
-		create.flags |= TB_EXPORT_LEFT;
-		memcpy(create.left, builder->left->result->id, sizeof(create.left));
-	}
-	create.rows = builder->rows;
-	initStringInfo(&texts);
-	append_utf8(&texts, terms->source != NULL ? terms->source : "", &create.source_length);
-	/* Which transactions' rows it has */
-	revision = OidFunctionCall0(F_PG_CURRENT_SNAPSHOT);
-	append_utf8(&texts, DatumGetCString(OidFunctionCall1(F_PG_SNAPSHOT_OUT, revision)),
-				&create.revision_length);
+	/* Texts end where the last one does. */
 	for (int i = 0; i < builder->ncolumns; i++)
 	{
 		CopyColumn *column = &builder->columns[i];
+		int64		end = column->shape.bytes;
 
-		/* Texts end where the last one does. */
-		if (column->rows.width == 0)
-		{
-			int64 end = column->shape.bytes;
-
+		if (column->rows.width == 0 && builder->left == NULL)
 			write_at(column, &end, sizeof(end), builder->rows * sizeof(int64));
-		}
-		append_utf8(&texts, column->name, &column->shape.name_length);
-		append_utf8(&texts, format_type_with_typemod(column->type, column->modifier),
-					&column->shape.type_length);
 	}
 	/* What the files hold is not read where a GPU has the columns. */
 	for (int i = 0; i < builder->nfiles && builder->left == NULL; i++)
 		seal(builder->files[i]);
-	initStringInfo(&payload);
-	appendBinaryStringInfo(&payload, (const char *) &create, sizeof(create));
-	for (int i = 0; i < builder->ncolumns; i++)
-		appendBinaryStringInfo(&payload, (const char *) &builder->columns[i].shape,
-							   sizeof(TbExportColumn));
-	appendBinaryStringInfo(&payload, texts.data, texts.len);
+	describe_copy(builder, &payload);
 	tb_export_create(&payload, builder->files, builder->left == NULL ? builder->nfiles : 0,
 					 info);
 }

@@ -27,6 +27,9 @@ typedef struct TbCopyBuilder TbCopyBuilder;
 extern TbCopyBuilder *tb_copy_builder_start(const TbCopyTerms *terms);
 extern TbRowSink	 *tb_copy_builder_sink(TbCopyBuilder *builder);
 
+/* Rows may come as one batch of a stream: it becomes the copy as it comes. */
+extern void tb_copy_builder_accept_stream(TbCopyBuilder *builder);
+
 /* Whether the rows' type has come. */
 extern bool tb_copy_builder_has_begun(const TbCopyBuilder *builder);
 

@@ -194,6 +194,26 @@ is_memory(const TbFailure *why)
 		why->reason == TB_FALLBACK_DEVICE_MEMORY || why->reason == TB_FALLBACK_ADMISSION;
 }
 
+static void
+check_answer(const Request *request, const TbIncoming *answer)
+{
+	TbFailure why;
+
+	if (answer->type == TB_MSG_REFUSED)
+	{
+		tb_failure_from_wire(&why, answer->payload, answer->length);
+		raise_failure(&why);
+	}
+	if (answer->type == TB_MSG_EXPORT_UNKNOWN)
+		raise_unknown();
+	if (answer->type != request->answer)
+	{
+		close_connection();
+		tb_failure_set(&why, TB_FALLBACK_PROTOCOL, "malformed answer about exports");
+		raise_failure(&why);
+	}
+}
+
 /* The answer, valid until the next request. Raises what it refuses. A service that died
  * meanwhile has lost all copies, so that the next one is asked as if it were the first. */
 static TbIncoming
@@ -221,14 +241,7 @@ ask(const Request *request)
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
-	if (answer.type == TB_MSG_EXPORT_UNKNOWN)
-		raise_unknown();
-	if (answer.type != request->answer)
-	{
-		close_connection();
-		tb_failure_set(&why, TB_FALLBACK_PROTOCOL, "malformed answer about exports");
-		raise_failure(&why);
-	}
+	check_answer(request, &answer);
 	return answer;
 }
 
@@ -270,6 +283,25 @@ tb_export_create(const StringInfoData *payload, const int *files, int nfiles,
 	TbIncoming answer = ask(&request);
 
 	take_struct(&answer, info, sizeof(*info));
+}
+
+bool
+tb_export_streamed(const TbStreamId *id, const StringInfoData *payload, TbExportInfo *info)
+{
+	Request	   request = {.type = TB_MSG_EXPORT_STREAMED,
+						  .parts = {{unconstify(TbStreamId *, id), sizeof(*id)},
+									{payload->data, payload->len}},
+						  .nparts = 2,
+						  .answer = TB_MSG_EXPORT_CREATED};
+	TbFailure  why;
+	TbIncoming answer;
+
+	/* A service that is back after its end has no batches of before. */
+	if (!converse(&request, &answer, &why) || answer.type == TB_MSG_EXPORT_UNKNOWN)
+		return false;
+	check_answer(&request, &answer);
+	take_struct(&answer, info, sizeof(*info));
+	return true;
 }
 
 void

@@ -29,6 +29,10 @@ extern void tb_export_reserve(uint64 bytes);
 extern void tb_export_create(const StringInfoData *payload, const int *files, int nfiles,
 							 TbExportInfo *info);
 
+/* The same of a batch that a query has streamed. False: the service has lost it. */
+extern bool tb_export_streamed(const TbStreamId *id, const StringInfoData *payload,
+							   TbExportInfo *info);
+
 /* `columns`: numbers from 0 on; none: all. */
 extern void tb_export_make_token(const pg_uuid_t *result, uint32 flags,
 								 const uint32 *columns, int ncolumns,

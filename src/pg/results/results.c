@@ -228,6 +228,7 @@ turbine_fetch_result(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_UNDEFINED_CURSOR),
 				 errmsg("cursor \"%s\" does not exist", name)));
 	builder = tb_copy_builder_start(&terms);
+	tb_copy_builder_accept_stream(builder);
 	PG_TRY();
 	{
 		rows = tb_cursor_rows(portal, most, tb_copy_builder_sink(builder));

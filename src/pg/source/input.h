@@ -73,6 +73,10 @@ typedef struct TbInputMethods
 	/* Whether it reads this entry of the range table besides its own. May be NULL: no. */
 	bool (*reads)(const TbInput *input, Index rti);
 
+	/* Whether a plan that reads it now finds the rows that it had, in their order. May be
+	 * NULL: the snapshot says so. */
+	bool (*is_unchanged)(const TbInput *input);
+
 	/* May be NULL: it never uses any. */
 	TbIndexUse (*index_use)(const TbInput *input);
 } TbInputMethods;

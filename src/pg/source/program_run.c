@@ -14,6 +14,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "pg/shmem/query_counters.h"
@@ -29,6 +30,12 @@ struct TbProgramRun
 	TbSlots			*slots;				   /* NULL before READY */
 	bool			 input_done;
 	TbResultBatches *batches;			   /* once all have come */
+
+	/* Of a stream. */
+	List		  *streamed;	  /* TbStreamBatch that have come */
+	TbStreamBatch *current;		  /* the one that was returned */
+	uint64		   streamed_rows; /* of all that came */
+	bool		   done;
 };
 
 MemoryContext
@@ -107,6 +114,29 @@ tb_program_run_begin(const TbProgramSpec *spec, List *sources, const char *input
 	return NULL;
 }
 
+/* A batch of the stream; false if it can not be one. */
+static bool
+keep_streamed(TbProgramRun *run, const TbIncoming *message)
+{
+	const TbStream *stream = tb_service_query_spec(run->query)->stream;
+	TbStreamBatch  *batch;
+	Size			size;
+
+	if (stream == NULL)
+		return tb_service_query_protocol_error(run->query, "a batch without a stream");
+	size = offsetof(TbStreamBatch, columns) + stream->ncolumns * sizeof(batch->columns[0]);
+	if (message->length != size)
+		return tb_service_query_protocol_error(run->query, "a malformed batch");
+	batch = MemoryContextAlloc(run->context, size);
+	memcpy(batch, message->payload, size);
+	if (batch->ncolumns != stream->ncolumns || batch->rows == 0 ||
+		batch->rows > stream->rows)
+		return tb_service_query_protocol_error(run->query, "a malformed batch");
+	run->streamed = lappend(run->streamed, batch);
+	run->streamed_rows += batch->rows;
+	return true;
+}
+
 /* Deals with the messages that have come, or waits for one. *any: there was one. */
 static bool
 serve_messages(TbProgramRun *run, bool wait, bool *any)
@@ -123,6 +153,14 @@ serve_messages(TbProgramRun *run, bool wait, bool *any)
 			return false;
 		if (received == TB_RECEIVED_NOTHING)
 			return true;
+		if (message.type == TB_MSG_STREAM_BATCH)
+		{
+			if (!keep_streamed(run, &message))
+				return false;
+			wait = false;
+			*any = true;
+			continue;
+		}
 		if (!tb_slots_take(run->slots, &message, &event))
 			return false;
 		/* The slot's source takes the answer. */
@@ -373,6 +411,99 @@ tb_program_run_next(TbProgramRun *run, const TbResultBatch **batch, TbFailure *w
 	result = *batch != NULL ? TB_RESULTS_BATCH : TB_RESULTS_END;
 	MemoryContextSwitchTo(old);
 	return result;
+}
+
+/* The input is through: what comes now. */
+static bool
+await_streamed(TbProgramRun *run)
+{
+	TbIncoming message;
+	ListCell  *lc;
+
+	if (tb_service_query_receive(run->query, true, &message) != TB_RECEIVED)
+		return false;
+	if (message.type == TB_MSG_STREAM_BATCH)
+		return keep_streamed(run, &message);
+	if (message.type != TB_MSG_QUERY_DONE)
+		return tb_service_query_protocol_error(run->query,
+											   "unexpected message instead of a batch");
+	if (!tb_service_query_take_done(run->query, &message, run->streamed_rows, false))
+		return false;
+	run->done = true;
+	foreach(lc, run->sources)
+	{
+		TbSource *source = lfirst(lc);
+
+		if (source->methods->count_rows != NULL)
+			source->methods->count_rows(source);
+	}
+	return true;
+}
+
+/* Up to the next batch, or the end. No parallel workers help: they would have to end with
+ * this call. */
+static bool
+run_stream(TbProgramRun *run)
+{
+	bool finished = false;
+	bool ok = tb_service_query_connected(run->query);
+
+	if (ok && !run->input_done)
+	{
+		ok = tb_service_query_hold(run->query, true);
+		while (ok && !finished && run->streamed == NIL)
+			ok = step(run, &finished);
+		ok = ok && tb_service_query_hold(run->query, false);
+		if (ok && finished)
+		{
+			run->input_done = true;
+			ok = tb_service_query_send(run->query, TB_MSG_INPUT_END, NULL, 0);
+		}
+	}
+	while (ok && run->input_done && !run->done && run->streamed == NIL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		ok = await_streamed(run);
+	}
+	return ok;
+}
+
+TbResultsNext
+tb_program_run_next_streamed(TbProgramRun *run, const TbStreamBatch **batch, TbFailure *why)
+{
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+	TbResultsNext result = TB_RESULTS_END;
+	bool		  ok = true;
+
+	Assert(tb_service_query_spec(run->query)->stream != NULL);
+	if (run->current != NULL)
+		pfree(run->current);
+	run->current = NULL;
+	if (run->streamed == NIL && !run->done)
+		ok = run_stream(run);
+	if (ok && run->streamed != NIL)
+	{
+		run->current = linitial(run->streamed);
+		run->streamed = list_delete_first(run->streamed);
+		result = TB_RESULTS_BATCH;
+	}
+	*batch = run->current;
+	if (!ok)
+	{
+		tb_service_query_note_fallback(run->query);
+		*why = *tb_service_query_failure(run->query);
+		result = TB_RESULTS_FALLBACK;
+	}
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+void
+tb_program_run_took_streamed(TbProgramRun *run)
+{
+	/* A connection that is lost shows at the next call. */
+	if (tb_service_query_connected(run->query))
+		(void) tb_service_query_send(run->query, TB_MSG_STREAM_TAKEN, NULL, 0);
 }
 
 void

@@ -46,6 +46,15 @@ typedef enum TbResultsNext
 extern TbResultsNext tb_program_run_next(TbProgramRun *run, const TbResultBatch **batch,
 										 TbFailure *why);
 
+/* The same of a program with a stream: the next batch of STREAM_BATCH, valid until the next
+ * call; the input goes on only within these calls. A fallback may come after batches. */
+extern TbResultsNext tb_program_run_next_streamed(TbProgramRun		   *run,
+												  const TbStreamBatch **batch,
+												  TbFailure			   *why);
+
+/* The batch that was returned is somebody's: the service makes another one. */
+extern void tb_program_run_took_streamed(TbProgramRun *run);
+
 /* For EXPLAIN, at any time before the end. */
 extern void tb_program_run_stats(const TbProgramRun *run, TbRunStats *stats);
 

@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "access/sysattr.h"
+#include "access/tableam.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
@@ -229,6 +230,8 @@ specify(TbStageRun *run, int index, TbProgramSpec *spec, TbFailure *why)
 	spec->taker = last ? run->taker : NULL;
 	spec->in_order = last && run->in_order;
 	spec->left = last ? run->left : NULL;
+	spec->stream = last ? run->stream : NULL;
+	spec->stream_columns = run->stream_columns;
 	spec->continuation = last ? run->continuation : NULL;
 	if (spec->continuation != NULL)
 	{
@@ -512,6 +515,9 @@ tb_stage_run_stats(TbStageRun *run, int index)
 
 /* ---- The cursor ---- */
 
+/* Batches of a stream that the service makes ahead: one while the caller is at another. */
+#define STREAMED_AHEAD 2
+
 void
 tb_run_cursor_open(TbRunCursor *cursor, CustomScanState *css, int eflags)
 {
@@ -564,6 +570,34 @@ tb_run_cursor_leave(TbRunCursor *cursor)
 	(void) tb_profile_enter(cursor->run->profile, TB_CLOCK_STOPPED);
 }
 
+/* Passes over the rows that the stream has brought: from the table's first one on, where a
+ * scan of PostgreSQL's would begin elsewhere. */
+static void
+skip_streamed(TbRunCursor *cursor)
+{
+	PlanState *kept = kept_plan(cursor->run);
+	bool	   elsewhere = synchronize_seqscans;
+
+	synchronize_seqscans = false;
+	PG_TRY();
+	{
+		while (cursor->to_skip > 0)
+		{
+			TupleTableSlot *slot = ExecProcNode(kept);
+
+			CHECK_FOR_INTERRUPTS();
+			if (TupIsNull(slot))
+				elog(ERROR, "PostgreSQL's plan has fewer rows than the engine has read");
+			cursor->to_skip--;
+		}
+	}
+	PG_FINALLY();
+	{
+		synchronize_seqscans = elsewhere;
+	}
+	PG_END_TRY();
+}
+
 TupleTableSlot *
 tb_run_cursor_kept_tuple(TbRunCursor *cursor)
 {
@@ -571,6 +605,8 @@ tb_run_cursor_kept_tuple(TbRunCursor *cursor)
 	TupleTableSlot *slot;
 
 	Assert(cursor->falling_back);
+	if (cursor->to_skip > 0)
+		skip_streamed(cursor);
 	slot = ExecProcNode(kept_plan(cursor->run));
 	(void) tb_profile_enter(cursor->run->profile, before);
 	return slot;
@@ -711,10 +747,121 @@ tb_run_cursor_leave_columns(TbRunCursor *cursor, TbLeftColumns *left, bool in_or
 	return false;
 }
 
+/* Whether its rows come in one order, from the engine and from the kept plan: one scan of a
+ * table or of files. */
+static bool
+may_stream(const TbStageRun *run)
+{
+	const CustomScan *plan = (const CustomScan *) run->css->ss.ps.plan;
+	const Plan		 *kept = linitial(plan->custom_plans);
+
+	return run->nstages == 1 && run->result == NULL && run->continuation == NULL &&
+		run->stages[0].input->plan == NULL &&
+		(IsA(kept, SeqScan) || IsA(kept, ForeignScan));
+}
+
+/* From row `streamed` on. */
+static void
+start_stream(TbRunCursor *cursor, uint64 rows, const TbStreamColumn *columns, int ncolumns)
+{
+	TbStageRun	 *run = cursor->run;
+	MemoryContext old = MemoryContextSwitchTo(run->css->ss.ps.state->es_query_cxt);
+
+	if (cursor->stream_columns == NULL)
+		cursor->stream_columns = palloc(sizeof(TbStreamColumn) * ncolumns);
+	memcpy(cursor->stream_columns, columns, sizeof(TbStreamColumn) * ncolumns);
+	MemoryContextSwitchTo(old);
+	cursor->stream = (TbStream) {.rows = rows,
+								 .skip = cursor->streamed,
+								 .ncolumns = ncolumns,
+								 .batches = STREAMED_AHEAD};
+	run->stream = &cursor->stream;
+	run->stream_columns = cursor->stream_columns;
+	cursor->streams = true;
+	tb_run_cursor_start(cursor);
+}
+
+/* The kept plan goes on behind the stream's rows. */
+static void
+leave_stream(TbRunCursor *cursor, const char *why)
+{
+	const TbInput *input = cursor->run->stages[0].input;
+
+	cursor->streams = false;
+	cursor->run->stream = NULL;
+	cursor->to_skip = cursor->streamed;
+	if (cursor->streamed > 0 && input->methods->is_unchanged != NULL &&
+		!input->methods->is_unchanged(input))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("files of \"%s\" have changed while they were read", input->name),
+				 errdetail("pg_turbine gave up in the middle: %s.", why),
+				 errhint("Run the query again.")));
+	if (!cursor->falling_back)
+		tb_run_cursor_fall_back(cursor, why);
+}
+
+TbResultsNext
+tb_run_cursor_stream(TbRunCursor *cursor, uint64 rows, const TbStreamColumn *columns,
+					 int ncolumns, const TbStreamBatch **batch)
+{
+	TbFailure	  why;
+	TbResultsNext next;
+
+	if (cursor->falling_back || (cursor->started && !cursor->streams) ||
+		!may_stream(cursor->run))
+		return TB_RESULTS_FALLBACK;
+	/* Batches of another size: what the service has made ahead is made anew. */
+	if (cursor->started && !cursor->finished && cursor->stream.rows != rows)
+	{
+		end_run(cursor);
+		cursor->started = false;
+	}
+	if (!cursor->started)
+		start_stream(cursor, rows, columns, ncolumns);
+	if (cursor->finished)
+		return TB_RESULTS_END;
+	if (cursor->falling_back)
+	{
+		leave_stream(cursor, cursor->fallback_message);
+		return TB_RESULTS_FALLBACK;
+	}
+	CHECK_FOR_INTERRUPTS();
+	memset(&why, 0, sizeof(why));
+	next = tb_program_run_next_streamed(cursor->run->program, batch, &why);
+	if (next == TB_RESULTS_FALLBACK)
+		leave_stream(cursor, why.message);
+	cursor->finished = next == TB_RESULTS_END;
+	return next;
+}
+
+void
+tb_run_cursor_took_streamed(TbRunCursor *cursor, uint64 rows)
+{
+	cursor->streamed += rows;
+	tb_program_run_took_streamed(cursor->run->program);
+}
+
+void
+tb_run_cursor_lost_streamed(TbRunCursor *cursor, const char *why)
+{
+	leave_stream(cursor, why);
+}
+
+void
+tb_run_cursor_leave_stream(TbRunCursor *cursor)
+{
+	if (cursor->streams && !cursor->falling_back && !cursor->finished)
+		leave_stream(cursor, "rows were asked for as tuples");
+}
+
 void
 tb_run_cursor_rescan(TbRunCursor *cursor)
 {
 	end_run(cursor);
+	cursor->streams = false;
+	cursor->run->stream = NULL;
+	cursor->streamed = cursor->to_skip = 0;
 	cursor->started = false;
 	cursor->finished = false;
 	cursor->returned_row = false;

@@ -44,6 +44,8 @@ typedef struct TbStageRun
 	TbBatchTaker		  *taker;		   /* of its results; NULL: none */
 	bool				   in_order;	   /* the table's: on the host, or */
 	TbLeftColumns		  *left; /* on the GPU where they are left; NULL: rows come back */
+	const TbStream		  *stream;				/* how results come; NULL: as batches */
+	const TbStreamColumn  *stream_columns;
 	TbResultPlan		  *result;				/* of the last stage; NULL: none */
 	TbContinuationProgram *continuation;		/* behind that; NULL: none */
 	List				  *continuation_params; /* ExprState */
@@ -79,7 +81,15 @@ typedef struct TbRunCursor
 	bool				 returned_row; /* set by the node: no way back */
 	bool				 falling_back; /* the kept plan runs */
 
-	char fallback_message[240];		   /* EXPLAIN */
+	/* Rows that went as batches of a stream. */
+	bool			streams; /* the current run's do */
+	bool			pauses;	 /* the node is called for their sake, and returns no row */
+	TbStream		stream;
+	TbStreamColumn *stream_columns;
+	uint64			streamed;	/* rows that have been taken so */
+	uint64			to_skip;	/* of the kept plan's */
+
+	char fallback_message[240]; /* EXPLAIN */
 } TbRunCursor;
 
 /* Prepares expressions and child plans only. */
@@ -122,6 +132,24 @@ extern bool tb_run_cursor_deliver(TbRunCursor *cursor, TbBatchTaker *taker, bool
  * cursor is as it was before. */
 extern bool tb_run_cursor_leave_columns(TbRunCursor *cursor, TbLeftColumns *left,
 										bool in_order);
+
+/*
+ * The next batch of a stream of so many rows a batch, from the node's columns; valid until
+ * the next call. TB_RESULTS_FALLBACK: there is none, and the next rows come from the node
+ * as tuples, because it can not stream, has returned tuples before, or has given up. Rows
+ * that were taken before do not come again: a scan's kept plan finds them in the same
+ * order, and passes over them.
+ */
+extern TbResultsNext tb_run_cursor_stream(TbRunCursor *cursor, uint64 rows,
+										  const TbStreamColumn *columns, int ncolumns,
+										  const TbStreamBatch **batch);
+
+/* Its rows have been taken; or are lost, and come from the node as tuples. */
+extern void tb_run_cursor_took_streamed(TbRunCursor *cursor, uint64 rows);
+extern void tb_run_cursor_lost_streamed(TbRunCursor *cursor, const char *why);
+
+/* Whoever runs the node wants tuples of it: those behind the stream's. */
+extern void tb_run_cursor_leave_stream(TbRunCursor *cursor);
 
 /* Ends the run, if one is under way, and goes on with the kept plan. */
 extern void tb_run_cursor_fall_back(TbRunCursor *cursor, const char *why);

@@ -58,6 +58,10 @@ MemoryBudget& worker_budget() {
   return unlimited;
 }
 
+[[noreturn]] void throw_no_place() {
+  throw DeviceError(TB_FALLBACK_VALUE, "rows that PostgreSQL has to send have no place in the order");
+}
+
 std::unique_ptr<HostSink> make_sink(const Program& program, uint64_t first_capacity, MemoryBudget& budget,
                                     WorkerPool& pool) {
   switch (program.sink()) {
@@ -244,7 +248,8 @@ TaskOutcome HostQuery::run_task(unsigned worker, const Task& task) {
   // Deferred rows follow row ids.
   std::copy(progress.deferred.begin(), progress.deferred.end(), task.ids + outcome.nrows);
   outcome.ndeferred = static_cast<uint32_t>(progress.deferred.size());
-  if (sink_) sink_->end_chunk(worker, task.sequence);
+  if (in_order_ && outcome.ndeferred > 0) throw_no_place();
+  if (sink_) sink_->end_chunk(worker, task);
   return outcome;
 }
 
@@ -370,7 +375,7 @@ bool HostQuery::run_batch(unsigned worker, Progress& progress, const PagesInput&
 
 /* Rows that the backend has made into columns: one call, ids are row numbers. */
 void HostQuery::run_columns(unsigned worker, Progress& progress, const ColumnsInput& input) {
-  if (in_order_) throw DeviceError(TB_FALLBACK_VALUE, "rows that PostgreSQL had to send have no place in the order");
+  if (in_order_) throw_no_place();
   const TbColumnsChunk* chunk = &input.chunk();
   TbColumnData columns[TB_MAX_COLUMNS];
   for (size_t i = 0; i < batch_.columns.size(); i++) {

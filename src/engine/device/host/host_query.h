@@ -64,6 +64,11 @@ class HostQuery final : public DeviceQuery {
     sink_->keep_order();
     in_order_ = true;
   }
+  void stream_rows(RowTaker& taker) override {
+    if (!sink_) return DeviceQuery::stream_rows(taker);
+    sink_->stream_rows(taker);
+    in_order_ = true;
+  }
   uint64_t finish() override;
   ResultBatch fetch(uint64_t first, uint64_t count) override { return sink_->fetch(first, count); }
   bool rows_stay() const override { return true; }

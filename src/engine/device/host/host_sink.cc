@@ -37,7 +37,7 @@ class GroupSink final : public HostSink {
     const bool grew = tables_[worker]->ensure_rows(rows);
     return tables_[worker]->ensure_arena(bytes) || grew;
   }
-  void end_chunk(unsigned, uint64_t) override {}
+  void end_chunk(unsigned, const Task&) override {}
 
   uint64_t finish() override {
     merged_.emplace(fold_, std::move(tables_), pool_, budget_);
@@ -79,7 +79,8 @@ class UngroupedSink final : public HostSink {
   void attach(unsigned worker, TbPipelineArgs& args) override { args.groups = tables_[worker]->raw(); }
   bool make_room(unsigned worker, uint64_t, uint64_t bytes) override { return tables_[worker]->ensure_arena(bytes); }
 
-  void end_chunk(unsigned worker, uint64_t sequence) override {
+  void end_chunk(unsigned worker, const Task& task) override {
+    const uint64_t sequence = task.sequence;
     const HostGroupTable& table = *tables_[worker];
     Partial partial{{table.row(0), table.row(0) + fold_.layout().row_size},
                     {table.arena(), table.arena() + table.arena_used()}};
@@ -132,6 +133,28 @@ std::unique_ptr<HostSink> make_ungrouped_sink(const Program& program, MemoryBudg
 
 namespace {
 
+/* Stores whose rows have been taken. Any thread. */
+class IdleStores {
+ public:
+  std::unique_ptr<HostRowStore> take() {
+    std::lock_guard lock(mutex_);
+    if (stores_.empty()) return nullptr;
+    auto store = std::move(stores_.back());
+    stores_.pop_back();
+    return store;
+  }
+  void give_back(HostRowStore* store) {
+    store->raw()->nrows = 0;
+    store->raw()->arena_used = 0;
+    std::lock_guard lock(mutex_);
+    stores_.emplace_back(store);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<HostRowStore>> stores_;
+};
+
 class RowSink final : public HostSink {
  public:
   RowSink(const Program& program, uint64_t first_capacity, MemoryBudget& budget, WorkerPool& pool)
@@ -144,6 +167,7 @@ class RowSink final : public HostSink {
         prunings_(pool.size()) {}
 
   void begin_chunk(unsigned worker) override {
+    if (!stores_[worker] && idle_) stores_[worker] = idle_->take();
     if (!stores_[worker])
       stores_[worker] = std::make_unique<HostRowStore>(shape_, shape_.nkeys > 0, first_capacity_, budget_);
   }
@@ -156,15 +180,21 @@ class RowSink final : public HostSink {
     prune(worker);
     if (order_) order_->end_segment(worker, first, last);
   }
-  void end_chunk(unsigned worker, uint64_t sequence) override {
+  void end_chunk(unsigned worker, const Task& task) override {
+    if (taker_) return hand_over(worker, task);
     prune(worker);
-    if (order_) order_->end_chunk(worker, sequence, stores_[worker]->size());
+    if (order_) order_->end_chunk(worker, task.sequence, stores_[worker]->size());
   }
 
+  void stream_rows(RowTaker& taker) override {
+    taker_ = &taker;
+    idle_ = std::make_shared<IdleStores>();
+  }
   void keep_order() override { order_.emplace(stores_.size()); }
   void limit_rows(std::shared_ptr<const RowLimit> limit) override { limit_ = std::move(limit); }
 
   uint64_t finish() override {
+    if (taker_) return 0;
     if (order_) return order_->finish();
     std::erase_if(stores_, [](const auto& store) { return !store || store->size() == 0; });
     uint64_t rows = 0;
@@ -187,6 +217,13 @@ class RowSink final : public HostSink {
   std::shared_ptr<const JoinTable> take_table() override { return std::move(table_); }
 
  private:
+  /* The store comes back when the last of its rows is written. */
+  void hand_over(unsigned worker, const Task& task) {
+    std::shared_ptr<HostRowStore> store(stores_[worker].release(),
+                                        [idle = idle_](HostRowStore* back) { idle->give_back(back); });
+    ResultBatch rows = store_batch(shape_, *store, 0, store->size());
+    taker_->take(task.place, {std::move(rows), std::move(store)});
+  }
   void prune(unsigned worker) { prunings_[worker].prune(limit_.get(), shape_, *stores_[worker], budget_); }
 
   const KeptRowLayout shape_;
@@ -198,6 +235,8 @@ class RowSink final : public HostSink {
   std::optional<TableOrder> order_;                      // of keep_order()
   std::vector<StorePruning> prunings_;                 // [worker], of its store
   std::shared_ptr<const RowLimit> limit_;              // PROJECT; null: all rows are wanted
+  RowTaker* taker_ = nullptr;                          // PROJECT; null: rows stay here
+  std::shared_ptr<IdleStores> idle_;                   // where there is a taker
   std::shared_ptr<const JoinTable> table_;
 };
 

@@ -26,11 +26,12 @@ class HostSink {
   /* Within a chunk: a segment's rows have gone through, of blocks of its table from `first` to `last`. */
   virtual void end_segment(unsigned worker, uint32_t first, uint32_t last) { (void)worker, (void)first, (void)last; }
   /* All of the chunk went well. A chunk with a verdict ends the query instead. */
-  virtual void end_chunk(unsigned worker, uint64_t sequence) = 0;
+  virtual void end_chunk(unsigned worker, const Task& task) = 0;
 
   /* As in DeviceQuery. */
   virtual void keep_order() { throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not keep the rows' order"); }
   virtual void limit_rows(std::shared_ptr<const RowLimit>) {}
+  virtual void stream_rows(RowTaker&) { throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not stream rows"); }
   virtual uint64_t finish() = 0;
   virtual ResultBatch fetch(uint64_t first, uint64_t count) = 0;
   virtual std::shared_ptr<const JoinTable> take_table() { return nullptr; }

@@ -167,6 +167,7 @@ void FileSource::add(std::span<const uint8_t> bytes, int fd) {
     });
     // Queue them for the threads.
     std::vector<Piece> waiting = pieces_of(part, wanted);
+    for (Piece& piece : waiting) piece.number = pieces_++;
     sink().pieces_wait(static_cast<uint32_t>(waiting.size()));
     {
       std::lock_guard lock(mutex_);
@@ -187,7 +188,7 @@ std::vector<FileSource::Piece> FileSource::pieces_of(const std::shared_ptr<const
   for (const uint32_t batch : batches) rows += part->file->rows(batch);
   const uint64_t of_piece = std::min(part->task_rows, rows / (kPiecesOfThread * threads_));
   std::vector<Piece> pieces;
-  Piece piece{part, {}};
+  Piece piece{part, {}, 0};
   uint64_t so_far = 0;
   const auto flush = [&] {
     if (!piece.rows.empty()) pieces.push_back(piece);
@@ -220,6 +221,7 @@ void FileSource::start_jobs() {
   unsigned count = 0;
   {
     std::lock_guard lock(mutex_);
+    if (stopped_ || !sink().wants_input()) return;
     const auto wanted = static_cast<unsigned>(std::min<size_t>(waiting_.size() + jobs_, threads_));
     count = wanted > jobs_ ? wanted - jobs_ : 0;
     jobs_ += count;
@@ -241,9 +243,18 @@ void FileSource::start_jobs() {
 void FileSource::run_job() {
   // Take a piece.
   std::optional<Piece> piece;
+  RowsPlace place;
+  std::exception_ptr error;
   {
     std::lock_guard lock(mutex_);
-    if (!waiting_.empty()) {
+    place.way = RowsPlace::Way::kLater;
+    try {
+      if (!waiting_.empty() && sink().wants_input())
+        place = sink().begin_piece(waiting_.front().number, waiting_.front().count());
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error || place.way != RowsPlace::Way::kLater) {
       piece = std::move(waiting_.front());
       waiting_.pop_front();
     }
@@ -252,9 +263,12 @@ void FileSource::run_job() {
   if (piece) {
     const Stopwatch stopwatch;
     BatchesRead read;
-    std::exception_ptr error;
     try {
-      read_piece(*piece, read);
+      if (error) std::rethrow_exception(error);
+      if (place.to)
+        read_to(*piece, *place.to, read);
+      else
+        read_piece(*piece, read);
     } catch (...) {
       error = std::current_exception();
     }
@@ -266,7 +280,7 @@ void FileSource::run_job() {
   }
   std::lock_guard lock(mutex_);
   // The next piece, later.
-  if (!waiting_.empty() && !stopped_)
+  if (!waiting_.empty() && !stopped_ && sink().wants_input())
     workers_.post([this](unsigned) { run_job(); });
   else if (--jobs_ == 0)
     idle_.notify_all();
@@ -276,7 +290,8 @@ void FileSource::note(const BatchesRead& read) {
   sink().totals().change([&](TbQueryDone& totals) {
     totals.bytes_read += read.bytes;
     totals.decode_us += read.us;
-    totals.rows_in += read.rows_excluded;
+    totals.rows_in += read.rows_excluded + read.rows_streamed;
+    totals.rows_passed += read.rows_streamed;
     totals.file_batches_excluded += read.excluded_by_bloom + read.excluded_by_pages;
     totals.file_batches_excluded_by_bloom += read.excluded_by_bloom;
     totals.file_batches_excluded_by_pages += read.excluded_by_pages;
@@ -316,7 +331,7 @@ std::vector<std::shared_ptr<TextDictionary>> FileSource::text_dictionaries(const
 /* What the file's indexes tell is read here, by the pool's threads, and only of batches that are to be read. */
 void FileSource::read_piece(const Piece& piece, BatchesRead& read) {
   const FilePart& part = *piece.part;
-  SegmentTasks tasks(part, program_, sink());
+  SegmentTasks tasks(part, program_, piece.number, sink());
   for (const Piece::Rows& some : piece.rows) {
     try {
       const RowRanges rows = wanted_rows(part, some, read);
@@ -328,6 +343,40 @@ void FileSource::read_piece(const Piece& piece, BatchesRead& read) {
     }
   }
   tasks.flush();
+  sink().piece_ends(piece.number, tasks.tasks());
+}
+
+/* Nothing is kept, and no row is left out. */
+void FileSource::read_to(const Piece& piece, ReadRows& to, BatchesRead& read) {
+  for (const Piece::Rows& some : piece.rows) {
+    try {
+      read_rows_to(*piece.part, some, to, read);
+    } catch (const FileError& e) {
+      throw DeviceError(TB_FALLBACK_VALUE,
+                        piece.part->name + ", batch " + std::to_string(some.batch) + ": " + e.what());
+    }
+  }
+}
+
+void FileSource::read_rows_to(const FilePart& part, const Piece::Rows& rows, ReadRows& to, BatchesRead& read) {
+  const auto reader = part.file->read_rows(rows.batch, {rows.range});
+  std::vector<ColumnRows> columns = take_rows(part);
+  for (const FileSegments::Segment& place : part.segments.of_batch(rows.batch)) {
+    if (!any_row({rows.range}, place.first_row, uint64_t{place.first_row} + place.nrows)) continue;
+    if (stopped_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
+    for (size_t i = 0; i < columns.size(); i++) columns[i].write_to(to.room(i, place.nrows));
+    {
+      const Span span(profile_, TB_SPAN_READ, place.number);
+      reader->read(place.nrows, columns);
+      part.file->check_unchanged();
+    }
+    const Span span(profile_, TB_SPAN_DECODE, place.number);
+    to.add(columns, place.nrows);
+    read.rows_streamed += place.nrows;
+  }
+  read.bytes += reader->bytes();
+  std::lock_guard lock(part.mutex);
+  part.idle_rows.push_back(std::move(columns));
 }
 
 /* Whole segments, without those that the store has: all rows of the others. */

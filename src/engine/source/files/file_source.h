@@ -45,11 +45,13 @@ class FileSource final : public PartSource {
   /* No job runs any more after this. */
   void stop() override;
 
+  void resume() override { start_jobs(); }
+
  private:
   /* What became of batches that waited, or of parts of them. */
   struct BatchesRead {
     uint32_t excluded_by_bloom = 0, excluded_by_pages = 0;  // batches
-    uint64_t rows_excluded = 0;
+    uint64_t rows_excluded = 0, rows_streamed = 0;
     BatchReader::LeftOut left_out;  // of what was read
     uint64_t bytes = 0;             // of the file
     uint64_t us = 0;
@@ -62,6 +64,13 @@ class FileSource final : public PartSource {
     };
     std::shared_ptr<const FilePart> part;
     std::vector<Rows> rows;
+    uint64_t number = 0;  // among the query's, in the order of parts and rows
+
+    uint64_t count() const {
+      uint64_t count = 0;
+      for (const Rows& some : rows) count += some.range.count;
+      return count;
+    }
   };
   std::vector<WantedColumn> wanted_columns(const FilePartRequest& request) const;
   std::vector<std::shared_ptr<TextDictionary>> text_dictionaries(const FilePart& part);
@@ -70,6 +79,8 @@ class FileSource final : public PartSource {
   void drop_waiting();
   std::vector<Piece> pieces_of(const std::shared_ptr<const FilePart>& part, const std::vector<uint32_t>& batches) const;
   void read_piece(const Piece& piece, BatchesRead& read);
+  void read_to(const Piece& piece, ReadRows& to, BatchesRead& read);
+  void read_rows_to(const FilePart& part, const Piece::Rows& rows, ReadRows& to, BatchesRead& read);
   void note(const BatchesRead& read);
   RowRanges wanted_rows(const FilePart& part, const Piece::Rows& rows, BatchesRead& read) const;
   std::vector<ColumnRows> take_rows(const FilePart& part);
@@ -86,6 +97,7 @@ class FileSource final : public PartSource {
   QueryProfile* const profile_;  // null: nobody asks
   const std::shared_ptr<RowMemory> memory_ = std::make_shared<RowMemory>();
   uint32_t parts_ = 0;  // so far
+  uint64_t pieces_ = 0;  // likewise
   uint32_t threads_ = 1;  // that decode at once
 
   std::atomic<bool> stopped_{false};

@@ -107,7 +107,8 @@ void SegmentTasks::add(const FileSegments::Segment& place, const std::shared_ptr
 void SegmentTasks::flush() {
   if (!morsel_) return;
   sink_.run({{.sequence = kFirstSequence + (uint64_t{part_.number} << kSegmentBits) + first_segment_,
-              .input = SegmentsInput{std::move(morsel_), std::move(staged_)}}});
+              .input = SegmentsInput{std::move(morsel_), std::move(staged_)},
+              .place = {.piece = piece_, .step = tasks_++, .alone = false}}});
   morsel_.reset();
   staged_.reset();
 }

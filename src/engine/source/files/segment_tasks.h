@@ -21,8 +21,9 @@ namespace turbine {
 
 class SegmentTasks {
  public:
-  SegmentTasks(const FilePart& part, const Program& program, TaskSink& sink)
-      : part_(part), program_(program), sink_(sink) {}
+  /* `piece`: that the tasks are of. */
+  SegmentTasks(const FilePart& part, const Program& program, uint64_t piece, TaskSink& sink)
+      : part_(part), program_(program), piece_(piece), sink_(sink) {}
 
   /* The next segments are read by this. */
   void begin_batch(const BatchReader& reader);
@@ -36,6 +37,8 @@ class SegmentTasks {
   void add(const FileSegments::Segment& place, const std::shared_ptr<const Segment>& segment);
   /* What there is becomes a task. */
   void flush();
+  /* So far. */
+  uint32_t tasks() const { return tasks_; }
 
  private:
   void start(const FileSegments::Segment& place, uint64_t segment_bytes);
@@ -44,7 +47,9 @@ class SegmentTasks {
 
   const FilePart& part_;
   const Program& program_;
+  const uint64_t piece_;
   TaskSink& sink_;
+  uint32_t tasks_ = 0;
   std::shared_ptr<SegmentMorsel> morsel_;  // null: none has begun
   std::shared_ptr<StagedColumns> staged_;
   uint64_t first_segment_ = 0, rows_ = 0;

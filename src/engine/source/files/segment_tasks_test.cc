@@ -70,7 +70,7 @@ class SegmentTasksTest : public ::testing::Test {
     stored.columns = std::make_shared<const std::vector<uint32_t>>(std::vector<uint32_t>{3, 2, 1, 0});
     part_ = std::make_unique<FilePart>(1, "file", std::move(file), std::move(segments), stored, std::vector<uint8_t>(),
                                        task_rows, std::vector<uint8_t>{0, 0, 1, 0}, std::make_shared<RowMemory>());
-    tasks_ = std::make_unique<SegmentTasks>(*part_, program_, sink_);
+    tasks_ = std::make_unique<SegmentTasks>(*part_, program_, 0, sink_);
     rows_.clear();
     for (uint32_t i = 0; i < kColumns; i++) rows_.emplace_back(program_.columns()[i].type);
   }

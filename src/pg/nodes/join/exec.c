@@ -52,6 +52,10 @@ next_row(ScanState *ss)
 	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
 
 	ExecClearTuple(slot);
+	/* Its rows have been taken another way. */
+	if (cursor->pauses)
+		return slot;
+	tb_run_cursor_leave_stream(cursor);
 	tb_run_cursor_start(cursor);
 	if (tb_run_cursor_advance(cursor))
 	{

@@ -123,14 +123,16 @@ static bool
 send_part(FilesSource *files, const TbFilesPart *of, const TbTableFile *file,
 		  TbColumnFileFormat format)
 {
+	/* Cached rows come before others: a stream wants them in their order. */
+	bool cached = tb_guc_enable_cache &&
+		tb_service_query_spec(files->query)->stream == NULL;
 	const TbProgram *program = tb_service_query_spec(files->query)->program;
 	const TbColumn	*columns = (const TbColumn *) ((const char *) program +
 												   program->columns.offset);
 	TbPartColumn	 described[TB_MAX_COLUMNS];
 	StringInfoData	 bytes;
 	TbPart			 kind = {.kind = TB_PART_FILE};
-	TbFilePart		 part = {.format = format,
-							 .flags = tb_guc_enable_cache ? TB_FILE_PART_CACHED : 0};
+	TbFilePart		 part = {.format = format, .flags = cached ? TB_FILE_PART_CACHED : 0};
 	TbFiles			 message = {.first_file = 0, .count = 1};
 	struct iovec	 head = {.iov_base = &message, .iov_len = sizeof(message)};
 	struct iovec	 parts[4];
@@ -272,7 +274,25 @@ files_input_open(TbInput *input, const TbInputUse *use, List **sources, TbFailur
 	return true;
 }
 
+/* The same files in the same order, with the same bytes. */
+static bool
+files_input_is_unchanged(const TbInput *input)
+{
+	const TbFileTable *files = ((const FilesInput *) input)->files;
+	List			  *now = tb_file_table_versions(files->relid);
+	ListCell		  *lc;
+	int				   i = 0;
+
+	if (list_length(now) != files->nfiles)
+		return false;
+	foreach(lc, now)
+		if (!tb_file_identity_equal(lfirst(lc), &files->files[i++].identity))
+			return false;
+	return true;
+}
+
 static const TbInputMethods files_input_methods = {
+	.is_unchanged = files_input_is_unchanged,
 	.is_empty = files_input_is_empty,
 	.choose = files_input_choose,
 	.open = files_input_open,

@@ -211,10 +211,17 @@ heap_announce(TbSource *source, TbServiceQuery *query, TbInputSize *size)
 	return true;
 }
 
+/* Where cached rows lie among others is not known: a stream wants them in their order. */
+static bool
+uses_cache(const TbServiceQuery *query)
+{
+	return tb_guc_enable_cache && tb_service_query_spec(query)->stream == NULL;
+}
+
 static bool
 heap_ask(TbSource *source, TbServiceQuery *query)
 {
-	return !tb_guc_enable_cache ||
+	return !uses_cache(query) ||
 		tb_heap_parts_ask_for_cached(((HeapSource *) source)->parts, query);
 }
 
@@ -232,7 +239,7 @@ heap_begin(TbSource *source, TbServiceQuery *query, TbSlots *slots)
 	heap->slots = slots;
 	heap->chunks = tb_heap_chunks_make(query, slots, heap->parts);
 	heap->deferred = make_deferred(query, slots, heap->parts);
-	if (tb_guc_enable_cache && !tb_heap_parts_take_cached(heap->parts, query))
+	if (uses_cache(query) && !tb_heap_parts_take_cached(heap->parts, query))
 		return false;
 	return tb_heap_parts_send_files(heap->parts, query) &&
 		tb_heap_parts_announce_layout(heap->parts, query);
