@@ -246,12 +246,12 @@ typedef struct TbQuery
 	uint32_t compile_wait_ms; /* how long the query may wait for its code; 0: as long as it
 							   * takes */
 	uint32_t columns_left;	  /* how many TbColumnLeft there are; 0: rows come back */
-	/* Which GPUs may run it instead of `device`, which is one: a bit each, GPU 0 first. D takes
-	 * the one with the fewest queries, of equal ones one that has run a query of the same
-	 * `affinity`: a hash of the table that most rows come from; 0: none. */
+	/* Which GPUs may run it instead of `device`, which is one: a bit each, GPU 0 first. D
+	 * takes the one with the fewest queries, of equal ones one that has run a query of the
+	 * same `affinity`: a hash of the table that most rows come from; 0: none. */
 	uint32_t gpus;
 	uint64_t affinity;
-	uint32_t stream_size;	  /* of the TbStream with its columns; 0: none */
+	uint32_t stream_size; /* of the TbStream with its columns; 0: none */
 	uint32_t reserved;
 	/* program bytes, padded to 8; the parameter block, padded to 8; the result
 	 * plan, padded to 8; the continuation, padded to 8; TbColumnLeft columns[columns_left];

@@ -1,8 +1,8 @@
 /*
  * gpu_choice.cc - see gpu_choice.h.
  *
- * Called by query_device.cc on sessions' threads. Numbers of running queries may be old by the time that a query starts: two
- * that ask at once may meet.
+ * Called by query_device.cc on sessions' threads. Numbers of running queries may be old by the time that a query
+ * starts: two that ask at once may meet.
  */
 #include "engine/execution/gpu_choice.h"
 

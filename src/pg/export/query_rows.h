@@ -38,12 +38,12 @@ struct TbRowSink
 	bool				  (*take_streamed)(TbRowSink *sink, const TbStreamBatch *batch);
 	/* Forgets all rows so far; the type stays. NULL: it cannot, and gets no batch before
 	 * all have come. */
-	void (*restart)(TbRowSink *sink);
+	void				  (*restart)(TbRowSink *sink);
 	/* The columns that a GPU is to leave in its memory instead (turbine/wire.h), of about
 	 * so many rows; palloc'd. NULL: rows are wanted, and so if this is NULL. */
-	TbLeftColumns *(*wants_left)(TbRowSink *sink, const List *outputs, double rows);
+	TbLeftColumns		 *(*wants_left)(TbRowSink *sink, const List *outputs, double rows);
 	/* They are there: the only rows. */
-	void		   (*take_left)(TbRowSink *sink, const TbLeftColumns *left);
+	void				  (*take_left)(TbRowSink *sink, const TbLeftColumns *left);
 };
 
 #define TB_ROWS_SELECT 0x01u   /* only SELECT and the like, changing nothing */

@@ -719,8 +719,8 @@ tb_choose_device(const TbWork *work, uint32 *device, const char **reason)
 		return false;
 	}
 	*device = tb_guc_device_choice() == TB_CHOOSE_GPU ? 1 :
-		tb_guc_device_choice() == TB_CHOOSE_GPUS ? first_gpu(tb_guc_gpus()) :
-												   TB_DEVICE_HOST;
+		tb_guc_device_choice() == TB_CHOOSE_GPUS	  ? first_gpu(tb_guc_gpus()) :
+														TB_DEVICE_HOST;
 	*reason = ndevices == 0 ?
 		"the service is not running" :
 		psprintf("no usable device: pg_turbine.device is \"%s\"", tb_guc_device_name());

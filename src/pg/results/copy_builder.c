@@ -75,10 +75,10 @@ struct TbCopyBuilder
 	uint8				*bits;	  /* of a block */
 	int64				*offsets; /* likewise */
 
-	bool			   may_stream;	 /* a batch of a stream may come */
-	TbStreamColumn	  *stream_columns;
-	bool			   is_streamed;	 /* the copy is there: */
-	TbExportInfo	   streamed;
+	bool			may_stream;	  /* a batch of a stream may come */
+	TbStreamColumn *stream_columns;
+	bool			is_streamed;  /* the copy is there: */
+	TbExportInfo	streamed;
 };
 
 static uint32
@@ -496,15 +496,15 @@ static void
 describe_copy(const TbCopyBuilder *builder, StringInfo payload)
 {
 	const TbCopyTerms *terms = builder->terms;
-	TbExportCreate create = {.device = terms->device,
-							 .flags = terms->flags,
-							 .rows = builder->rows,
-							 .ncolumns = builder->ncolumns,
-							 .owner = GetUserId(),
-							 .database = MyDatabaseId,
-							 .relation = terms->relation};
-	StringInfoData texts;
-	Datum		   revision;
+	TbExportCreate	   create = {.device = terms->device,
+								 .flags = terms->flags,
+								 .rows = builder->rows,
+								 .ncolumns = builder->ncolumns,
+								 .owner = GetUserId(),
+								 .database = MyDatabaseId,
+								 .relation = terms->relation};
+	StringInfoData	   texts;
+	Datum			   revision;
 
 	if (builder->left != NULL)
 	{

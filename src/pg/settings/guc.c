@@ -195,7 +195,8 @@ check_device(char **newval, void **extra, GucSource source)
 	{
 		free(parsed);
 		GUC_check_errdetail(
-			"Valid values are \"auto\", \"cpu\", \"gpu\", and \"gpu\" with a number, or several of these.");
+			"Valid values are \"auto\", \"cpu\", \"gpu\", and \"gpu\" with a number, or "
+			"several of these.");
 		return false;
 	}
 	*extra = parsed;
@@ -307,8 +308,8 @@ tb_guc_init(void)
 	DefineCustomStringVariable(
 		"pg_turbine.device", "Selects the device that runs accelerated plans.",
 		"auto: the device that should be fastest, by cost. cpu: the cores. gpu: any GPU. "
-		"gpu0, gpu1, ...: this GPU; gpu0,gpu1: one of these. Without a usable GPU, gpu leaves queries to "
-		"PostgreSQL.",
+		"gpu0, gpu1, ...: this GPU; gpu0,gpu1: one of these. Without a usable GPU, gpu leaves "
+		"queries to PostgreSQL.",
 		&device_setting, "auto", PGC_USERSET, GUC_EXPLAIN, check_device, assign_device,
 		NULL);
 	DefineCustomEnumVariable("pg_turbine.debug_join_shape",

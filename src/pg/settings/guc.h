@@ -11,10 +11,10 @@
 /* What pg_turbine.device asks for. */
 typedef enum TbDeviceChoice
 {
-	TB_CHOOSE_AUTO,		/* the cheapest usable device */
-	TB_CHOOSE_CPU,		/* the host device */
-	TB_CHOOSE_GPU,		/* any GPU */
-	TB_CHOOSE_GPUS /* one of those: tb_guc_gpus() */
+	TB_CHOOSE_AUTO, /* the cheapest usable device */
+	TB_CHOOSE_CPU,	/* the host device */
+	TB_CHOOSE_GPU,	/* any GPU */
+	TB_CHOOSE_GPUS	/* one of those: tb_guc_gpus() */
 } TbDeviceChoice;
 
 /* What pg_turbine.debug_join_shape asks for; planner/join/join_shape.c tells what each is.
@@ -53,10 +53,11 @@ extern int	tb_guc_debug_stop_writer;  /* a step of a file writer; 0: none */
 typedef struct TbParsedDevice
 {
 	TbDeviceChoice choice;
-	uint32		   gpus; /* of TB_CHOOSE_GPUS: a bit each, GPU 0 first; none: no GPU has that number */
+	uint32		   gpus; /* of TB_CHOOSE_GPUS: a bit each, GPU 0 first; 0: there is none */
 } TbParsedDevice;
 
-/* A device's name: "auto", "cpu", "gpu", or a list of "gpu<number>"; false if it is none of these. */
+/* A device's name: "auto", "cpu", "gpu", or a list of "gpu<number>"; false if it is none of
+ * these. */
 extern bool tb_parse_device(const char *text, TbParsedDevice *parsed);
 
 extern TbDeviceChoice tb_guc_device_choice(void);

@@ -237,7 +237,7 @@ LANGUAGE C STRICT
 AS 'MODULE_PATHNAME', 'turbine_plcuda_validator';
 CREATE LANGUAGE plcuda HANDLER turbine.plcuda_call_handler VALIDATOR turbine.plcuda_validator;
 
--- Logistic regression by Newton's method in double precision. Rows with a NULL in one of the columns are left out. If no
+-- Logistic regression by Newton's method in double precision. Rows with NULLs are left out. If no
 -- hyperplane is best because the classes are separable, the weights grow without end: a NOTICE says so.
 CREATE FUNCTION turbine.logregr_train(
 	source text, -- a table, view or foreign table, or a query
@@ -268,7 +268,7 @@ RETURNS real[]
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_logregr_train_gstore';
 
--- Linear regression by the normal equations in double precision. Rows with a NULL in one of the columns are left out.
+-- Linear regression by the normal equations in double precision. Rows with NULLs are left out.
 CREATE FUNCTION turbine.linregr_train(
 	source text, -- a table, view or foreign table, or a query
 	dependent text, -- name of the column to be predicted
@@ -284,7 +284,7 @@ RETURNS record
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_linregr_train';
 
--- Clusters by Lloyd's method, which k-means++ begins. Rows with a NULL in one of the columns are left out.
+-- Clusters by Lloyd's method, which k-means++ begins. Rows with NULLs are left out.
 CREATE FUNCTION turbine.kmeans(
 	source text, -- a table, view or foreign table, or a query
 	columns text[], -- names of columns: numbers or booleans
@@ -304,7 +304,7 @@ RETURNS record
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_kmeans';
 
--- Principal components, by descending variance. Rows with a NULL in one of the columns are left out.
+-- Principal components, by descending variance. Rows with NULLs are left out.
 CREATE FUNCTION turbine.pca(
 	source text, -- a table, view or foreign table, or a query
 	columns text[], -- names of columns: numbers or booleans
