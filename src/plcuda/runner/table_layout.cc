@@ -1,5 +1,7 @@
 /*
  * table_layout.cc - see table_layout.h. Called by table_copy.cc.
+ *
+ * Numbers of an export come from turbined, and are believed here; whoever maps regions finds out if they are wrong.
  */
 #include "plcuda/runner/table_layout.h"
 
