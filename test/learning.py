@@ -232,6 +232,11 @@ class Learning(Bench):
                            ([("f",)], ["not converged: the classes are separable"]))
                 row, notices = self.notices(session, "SELECT converged FROM turbine.logregr_train('apart', 'y', '{a,b}', 100, l2 => 1)")
                 self.equal(f"separable classes with a penalty, {where}", (row, notices), ([("t",)], []))
+                # Rows so far out that their products are 0
+                steep = ("SELECT a * 3 + (a > 0)::int * 1e-9 AS a, (id % 1000 = 0)::int * 1e6 + a * 1e-12 AS b, "
+                         "a > (id % 5000 = 0)::int AS y FROM t")
+                outcome = session.run(f"SELECT turbine.logregr_train('{steep}', 'y', '{{a,b}}', 200, 0)")
+                self.equal(f"rows far out, {where}", outcome.sqlstate, "00000")
                 # Tiny tables
                 values = "(VALUES (1, 0, false), (2, 1, true), (3, 1, false), (4, 0, true)) AS v(a, b, y)"
                 found = numbers(session.value(f"SELECT coef FROM turbine.logregr_train('SELECT * FROM {values}', 'y', '{{a,b}}', "
