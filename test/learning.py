@@ -233,9 +233,10 @@ class Learning(Bench):
                 row, notices = self.notices(session, "SELECT converged FROM turbine.logregr_train('apart', 'y', '{a,b}', 100, l2 => 1)")
                 self.equal(f"separable classes with a penalty, {where}", (row, notices), ([("t",)], []))
                 # Rows so far out that their products are 0
-                steep = ("SELECT a * 3 + (a > 0)::int * 1e-9 AS a, (id % 1000 = 0)::int * 1e6 + a * 1e-12 AS b, "
-                         "a > (id % 5000 = 0)::int AS y FROM t")
-                outcome = session.run(f"SELECT turbine.logregr_train('{steep}', 'y', '{{a,b}}', 200, 0)")
+                steep = ("SELECT CASE WHEN id % 2000 = 0 THEN 1e6 ELSE a END AS a, id % 2000 = 0 OR y AS y, "
+                         "CASE id % 2000 WHEN 0 THEN 1e-18 WHEN 1 THEN 0 ELSE id % 2 * 2 - 1 END::float8 AS b FROM t "
+                         "WHERE id BETWEEN 1001 AND 3000")
+                outcome = session.run(f"SELECT turbine.logregr_train('{steep}', 'y', '{{a,b}}', 150, 0)")
                 self.equal(f"rows far out, {where}", outcome.sqlstate, "00000")
                 # Tiny tables
                 values = "(VALUES (1, 0, false), (2, 1, true), (3, 1, false), (4, 0, true)) AS v(a, b, y)"
