@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """learning.py - trainings of models in SQL: how long they take, and whether they find what they should.
 
+For each case it prints the wall times of its runs, and the least processor time.
+
 A table of 4 columns with two targets: one that a plane separates, one drawn from its probability; a table of 8 columns for
 clusters. Cases for each device: logistic regression from cached columns and from pages that only the page cache has, predictions
 of all rows, 10 iterations of k-means from given centroids. Beside them, on the same rows and with the same settings,
@@ -54,22 +56,33 @@ def parse_arguments():
 
 
 class Figures:
-    def __init__(self):
-        self.failed = 0
+    def __init__(self, server):
+        self.failed, self.server = 0, server
 
-    def show(self, name, seconds, note=""):
-        shown = "  ".join(f"{s * 1000:9.1f}" for s in seconds)
-        print(f"{name:<58}{shown} ms  {note}", flush=True)
+    def timed(self, work):
+        """Seconds of wall time, seconds of processor time (of the server, or of this process), the result."""
+        processor, started = self.processor_seconds(), time.perf_counter()
+        result = work()
+        seconds = time.perf_counter() - started
+        return (seconds, self.processor_seconds() - processor), result
+
+    def processor_seconds(self):
+        ticks = 0
+        for pid in self.server.descendants():
+            try:
+                fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+            except OSError:
+                continue
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK") + time.process_time()
+
+    def show(self, name, times, note=""):
+        wall = "  ".join(f"{seconds * 1000:9.1f}" for seconds, _ in times)
+        print(f"{name:<52}{wall} ms, processor {min(seconds for _, seconds in times) * 1000:9.1f}  {note}", flush=True)
 
     def check(self, name, right, found):
         print(f"  {'ok' if right else 'WRONG'}: {name}: {found}", flush=True)
         self.failed += not right
-
-
-def timed(work):
-    started = time.perf_counter()
-    result = work()
-    return time.perf_counter() - started, result
 
 
 def numbers(text):
@@ -113,13 +126,13 @@ def logistic_cases(session, options, device, figures):
     cold = []
     for _ in range(options.runs):
         session.query("SELECT turbine.cache_drop('points')")
-        cold.append(timed(lambda: logistic(session, "noisy"))[0])
+        cold.append(figures.timed(lambda: logistic(session, "noisy"))[0])
     figures.show("logregr_train, noisy, columns not cached", cold)
     session.query("SELECT turbine.pin('points')" if options.pin else "SELECT turbine.cache_load('points')")
     for target in ("separated", "noisy"):
         times, found = [], None
         for _ in range(options.runs):
-            seconds, found = timed(lambda target=target: logistic(session, target))
+            seconds, found = figures.timed(lambda target=target: logistic(session, target))
             times.append(seconds)
         coef, iterations, log_likelihood, converged = found
         figures.show(f"logregr_train, {target}, cached columns", times, f"{iterations} iterations")
@@ -132,7 +145,7 @@ def logistic_cases(session, options, device, figures):
             right = float(session.value(sql))
             figures.check("predictions that are right", right > RIGHT_PREDICTIONS, right)
             figures.check("not converged, as the classes are separable", not converged, converged)
-            figures.show("logregr_predict of all rows", [timed(lambda sql=sql: session.query(sql))[0]
+            figures.show("logregr_predict of all rows", [figures.timed(lambda sql=sql: session.query(sql))[0]
                                                           for _ in range(options.runs)])
             where = device_of(session, sql)
             figures.check("predictions ran on the device", ("GPU" in where or "NVIDIA" in where) == device.startswith("gpu"), where)
@@ -148,7 +161,7 @@ def kmeans_cases(session, options, start, figures):
     text = "{" + ",".join("{" + ",".join(map(repr, row)) + "}" for row in start.tolist()) + "}"
     times, row = [], None
     for _ in range(options.runs):
-        seconds, row = timed(lambda: session.query(
+        seconds, row = figures.timed(lambda: session.query(
             f"SELECT centroids, inertia, iterations FROM turbine.kmeans('blobs', '{{{','.join(CLUSTER_COLUMNS)}}}', {CLUSTERS}, "
             f"max_iterations => {ITERATIONS}, tolerance => 0, initial => '{text}')")[0])
         times.append(seconds)
@@ -190,11 +203,11 @@ def compare(session, server, coef, start, clusters, figures):
     """With libraries; what an engine has found on the last device."""
     x = matrix(session, server, f"SELECT {', '.join(CLUSTER_COLUMNS)} FROM blobs", len(CLUSTER_COLUMNS))
     if sklearn is None:
-        seconds, centroids = timed(lambda: numpy_kmeans(x, start))
+        seconds, centroids = figures.timed(lambda: numpy_kmeans(x, start))
         name = f"NumPy, k-means, {os.cpu_count()} cores"
     else:
         model = sklearn.cluster.KMeans(CLUSTERS, init=start, n_init=1, max_iter=ITERATIONS, tol=0, algorithm="lloyd", copy_x=False)
-        seconds, _ = timed(lambda: model.fit(x))
+        seconds, _ = figures.timed(lambda: model.fit(x))
         centroids = model.cluster_centers_
         name = f"scikit-learn, KMeans, {model.n_iter_} iterations"
     figures.show(name, [seconds])
@@ -205,7 +218,7 @@ def compare(session, server, coef, start, clusters, figures):
     rows = matrix(session, server, f"SELECT {', '.join(COLUMNS)}, noisy::int FROM points", len(COLUMNS) + 1)
     model = sklearn.linear_model.LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-10, max_iter=20)
     x, t = np.ascontiguousarray(rows[:, :-1]), rows[:, -1]
-    times = [timed(lambda: model.fit(x, t))[0] for _ in range(2)]
+    times = [figures.timed(lambda: model.fit(x, t))[0] for _ in range(2)]
     figures.show("scikit-learn, LogisticRegression, newton-cholesky", times, f"{model.n_iter_[0]} iterations")
     found = np.concatenate([model.intercept_, model.coef_[0]])
     apart = np.abs(found / coef - 1).max()
@@ -213,12 +226,13 @@ def compare(session, server, coef, start, clusters, figures):
 
 
 def main():
-    options, figures = parse_arguments(), Figures()
+    options = parse_arguments()
     settings = {"shared_buffers": options.shared_buffers, "max_wal_size": "32GB", "fsync": "off", "maintenance_work_mem": "256MB",
                 "autovacuum": "off"}
     with cluster.Cluster("learning", settings=settings) as server, server.connect() as session:
-        seconds, _ = timed(lambda: make(session, options))
-        print(f"{options.rows} rows for logistic regression, {options.kmeans_rows} for k-means, made in {seconds:.0f} s", flush=True)
+        figures = Figures(server)
+        times, _ = figures.timed(lambda: make(session, options))
+        print(f"{options.rows} rows for logistic regression, {options.kmeans_rows} for k-means, made in {times[0]:.0f} s", flush=True)
         for row in session.query("SELECT * FROM turbine.devices"):
             print("  " + " | ".join(str(cell) for cell in row), flush=True)
         start = np.array([[float(cell) for cell in row] for row in session.query(

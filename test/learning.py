@@ -232,6 +232,12 @@ class Learning(Bench):
                            ([("f",)], ["not converged: the classes are separable"]))
                 row, notices = self.notices(session, "SELECT converged FROM turbine.logregr_train('apart', 'y', '{a,b}', 100, l2 => 1)")
                 self.equal(f"separable classes with a penalty, {where}", (row, notices), ([("t",)], []))
+                # Rows so far out that their products are 0
+                steep = ("SELECT CASE WHEN id % 2000 = 0 THEN 1e6 ELSE a END AS a, id % 2000 = 0 OR y AS y, "
+                         "CASE id % 2000 WHEN 0 THEN 1e-18 WHEN 1 THEN 0 ELSE id % 2 * 2 - 1 END::float8 AS b FROM t "
+                         "WHERE id BETWEEN 1001 AND 3000")
+                outcome = session.run(f"SELECT turbine.logregr_train('{steep}', 'y', '{{a,b}}', 150, 0)")
+                self.equal(f"rows far out, {where}", outcome.sqlstate, "00000")
                 # Tiny tables
                 values = "(VALUES (1, 0, false), (2, 1, true), (3, 1, false), (4, 0, true)) AS v(a, b, y)"
                 found = numbers(session.value(f"SELECT coef FROM turbine.logregr_train('SELECT * FROM {values}', 'y', '{{a,b}}', "

@@ -18,7 +18,6 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
-#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -36,6 +35,10 @@ PG_FUNCTION_INFO_V1(turbine_logregr_train_gstore);
 
 /* A step is halved so often before it is taken as it is. */
 #define MOST_HALVINGS 30
+
+/* Of rows far from the boundary, products would be too small for a float8, which PostgreSQL
+ * raises an error for. This changes no sum. */
+#define LITTLE "1e-100::pg_catalog.float8"
 
 /* A log-likelihood is rounded by less than this part of it. */
 #define ROUNDING 1e-9
@@ -104,14 +107,16 @@ prepare_pass(Logregr *fit)
 	/* The gradient, then the lower triangle of the matrix, row by row */
 	for (int i = 0; i < fit->m; i++)
 		tb_aggregation_add(fit->aggregation,
-						   psprintf("pg_catalog.sum((t - turbine.logregr_predict($1%s))%s)",
+						   psprintf("pg_catalog.sum((t + " LITTLE
+									" - turbine.logregr_predict($1%s))%s)",
 									row, i > 0 ? psprintf(" * x%d", i) : ""));
 	for (int i = 0; i < fit->m; i++)
 		for (int j = 0; j <= i; j++)
 			tb_aggregation_add(
 				fit->aggregation,
-				psprintf("pg_catalog.sum(turbine.logregr_variance($1%s)%s%s)", row,
-						 i > 0 ? psprintf(" * x%d", i) : "",
+				psprintf("pg_catalog.sum((turbine.logregr_variance($1%s) + " LITTLE
+						 ")%s%s)",
+						 row, i > 0 ? psprintf(" * x%d", i) : "",
 						 j > 0 ? psprintf(" * x%d", j) : ""));
 }
 
