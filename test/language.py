@@ -366,6 +366,12 @@ class Suite:
             both.query("SET ROLE plain")
             self.bench.fails("the plan of another user", both, "EXECUTE p", "42501")
             s.query("GRANT EXECUTE ON FUNCTION h(int) TO PUBLIC")
+        # Everyone may call the validator, and change nothing by it.
+        s.query("ALTER FUNCTION h(int) VOLATILE COST 55")
+        with self.server.connect(user="plain") as plain:
+            plain.query("SELECT turbine.language_validator('h(int)'::regprocedure)")
+        self.bench.equal("labels after a stranger's validation",
+                         s.query("SELECT provolatile, procost FROM pg_proc WHERE proname = 'h'"), [("v", "55")])
         # A setting of the function's own.
         create(s, "a timestamptz", "float8", "extract(hour from a)::float8", "zoned", "SET timezone = 'Asia/Tokyo'")
         for session in (self.off, self.on):
