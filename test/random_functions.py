@@ -331,7 +331,11 @@ class FunctionMaker:
         parts = []
         if self.chance(0.65):
             parts = [s for s in (self.statement(2) for _ in range(self.random.randint(1, 5))) if s]
-        value = self.value(result, 3)
+        # Some are too large for one function of machine code.
+        large = self.chance(0.1)
+        if large:
+            parts += [s for s in (self.statement(3) for _ in range(12)) if s]
+        value = self.value(result, 5 if large else 3)
         families = ("int4", *arguments)
         signature = ", ".join(f"k{i} {TYPES[of][0].split('(')[0]}" for i, of in enumerate(families))
         kind = TYPES[result][0].split("(")[0]

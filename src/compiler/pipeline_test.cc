@@ -222,8 +222,44 @@ TEST(Pipeline, LoopsInLoops) {
     run.args.out_rowids = out.data();
     code.pipeline(&run.args);
     EXPECT_EQ(run.args.errors, c.errors) << c.a;
-    if (c.errors == 0) EXPECT_EQ(run.args.nout, c.passes ? 1u : 0u) << c.a;
+    if (c.errors == 0) {
+      EXPECT_EQ(run.args.nout, c.passes ? 1u : 0u) << c.a;
+    }
   }
+}
+
+/*
+ * n = a; while (n < c) n = n + p; n + p + p + ... = b
+ *
+ * Too heavy for its caller, so a function of its own, which first reads p inside the loop.
+ */
+TEST(Pipeline, LoopsInParts) {
+  constexpr int kTerms = 150;
+  ProgramWriter w;
+  const uint32_t a = w.column(TB_TYPE_INT4), b = w.column(TB_TYPE_INT4), c = w.column(TB_TYPE_INT4),
+                 p = w.param(TB_TYPE_INT4);
+  auto local = [&]() { return w.expr(TB_EXPR_LOCAL, TB_TYPE_INT4, TB_EX_NULLABLE, 0, {}); };
+  const uint32_t n = local();
+  const uint32_t less = w.call(TB_FN_INT4LT, {n, c}), more = w.call(TB_FN_INT4PL, {n, p});
+  const uint32_t loop = w.expr(TB_EXPR_LOOP, TB_TYPE_BOOL, TB_EX_RAISES, 0, {a, less, less, more});
+  uint32_t sum = local();
+  for (int i = 0; i < kTerms; i++) sum = w.call(TB_FN_INT4PL, {sum, p});
+  const uint32_t value = w.expr(TB_EXPR_SEQUENCE, TB_TYPE_INT4, TB_EX_NULLABLE, 1, {loop, sum});
+  w.filters = {w.call(TB_FN_INT4EQ, {value, b})};
+  CompiledPipeline code(w.blob(TB_SINK_ROWS));
+  ParamWriter writer;
+  const int32_t step = 4;
+  writer.scalar(&step, 4);
+  const std::string params = writer.block();
+  std::vector<int32_t> as = {-9, 7, 3}, bs = {7 + kTerms * step, 7 + kTerms * step, 0}, cs = {4, 4, 4};
+  std::vector<TbColumnData> columns{{as.data(), nullptr}, {bs.data(), nullptr}, {cs.data(), nullptr}};
+  std::vector<uint32_t> ids = {0, 1, 2}, out(3);
+  PipelineCall run(columns, 3, params);
+  run.args.rowids = ids.data();
+  run.args.out_rowids = out.data();
+  code.pipeline(&run.args);
+  EXPECT_EQ(run.args.errors, 0u);
+  EXPECT_EQ(run.args.nout, 2u);
 }
 
 /* Of a local outside of its loop there is no code, and no program is compiled wrongly for it. */

@@ -70,6 +70,8 @@ RowValue RowEmitter::eval_loop(const TbExpr& e, Value* active) {
 
   auto run = [&]() -> Carried {
     const LoadScope scope(*this);
+    // A part loads parameters where it first reads them.
+    const std::vector<RowValue> params = params_;
     Value* errors_tested = nullptr;
     auto test = [&](const Carried& now) -> Value* {
       errors_ = bind(now);
@@ -91,6 +93,7 @@ RowValue RowEmitter::eval_loop(const TbExpr& e, Value* active) {
     };
     Carried last = emit_while(*this, "body", initial, test, body);
     last.back() = errors_tested;
+    params_ = params;
     return last;
   };
   errors_ = nullptr;

@@ -31,10 +31,18 @@
 #include "pg/language/inline_calls.h"
 #include "pg/language/routine.h"
 
+typedef struct Expansion
+{
+	Oid	  function;
+	Oid	  collation;
+	Node *body;
+} Expansion;
+
 typedef struct Inliner
 {
-	List *indexed;	 /* OIDs of functions that stay */
-	List *functions; /* OIDs of those whose bodies are used */
+	List *indexed;	  /* OIDs of functions that stay */
+	List *functions;  /* OIDs of those whose bodies are used */
+	List *expansions; /* Expansion */
 } Inliner;
 
 /* ---- Which functions are there? ---- */
@@ -186,7 +194,7 @@ is_plain(Node *arg)
 }
 
 static bool
-may_take_its_place(const TbRoutine *routine, const FuncExpr *call)
+may_take_its_place(const TbRoutine *routine, Node *body, const FuncExpr *call)
 {
 	Uses	  uses = {.all = palloc0(sizeof(int) * Max(routine->nargs, 1)),
 					  .conditional = palloc0(sizeof(int) * Max(routine->nargs, 1))};
@@ -194,7 +202,7 @@ may_take_its_place(const TbRoutine *routine, const FuncExpr *call)
 	int		  i = 0;
 	ListCell *lc;
 
-	(void) count_uses((Node *) routine->result, &uses);
+	(void) count_uses(body, &uses);
 	foreach(lc, call->args)
 	{
 		Node *arg = lfirst(lc);
@@ -208,7 +216,7 @@ may_take_its_place(const TbRoutine *routine, const FuncExpr *call)
 			return false;
 		i++;
 	}
-	return !routine->strict || !contain_nonstrict_functions((Node *) routine->result);
+	return !routine->strict || !contain_nonstrict_functions(body);
 }
 
 /* ---- Replacement ---- */
@@ -223,6 +231,30 @@ put_arguments(Node *node, void *context)
 	return expression_tree_mutator(node, put_arguments, context);
 }
 
+static Node *inline_in(Node *node, void *context);
+
+/* The function's expression, in which calls are replaced; arguments are still registers.
+ * Made once for each query: depth and size are bounded (routine.c). */
+static Node *
+expand(const TbRoutine *routine, Oid collation, Inliner *inliner)
+{
+	Expansion *expansion;
+	ListCell  *lc;
+
+	foreach(lc, inliner->expansions)
+	{
+		expansion = lfirst(lc);
+		if (expansion->function == routine->function && expansion->collation == collation)
+			return expansion->body;
+	}
+	expansion = palloc(sizeof(Expansion));
+	expansion->function = routine->function;
+	expansion->collation = collation;
+	expansion->body = inline_in(copyObject((Node *) routine->result), inliner);
+	inliner->expansions = lappend(inliner->expansions, expansion);
+	return expansion->body;
+}
+
 /* The call's expression; NULL: it stays. Its arguments have been looked at. */
 static Node *
 body_of_call(FuncExpr *call, Inliner *inliner)
@@ -235,13 +267,15 @@ body_of_call(FuncExpr *call, Inliner *inliner)
 	tb_complete_arguments(call);
 	routine = tb_routine_of(call->funcid, call->inputcollid, NULL);
 	/* Steps of loops are counted over the whole call. */
-	if (routine->steps != NIL || routine->has_loops ||
-		!tb_routine_may_be_inlined(routine) || !may_take_its_place(routine, call))
+	if (routine->steps != NIL || routine->has_loops || !tb_routine_may_be_inlined(routine))
+		return NULL;
+	result = expand(routine, call->inputcollid, inliner);
+	if (!may_take_its_place(routine, result, call))
 		return NULL;
 	inliner->functions = list_concat_unique_oid(list_append_unique_oid(inliner->functions,
 																	   routine->function),
 												routine->callees);
-	result = put_arguments((Node *) routine->result, call->args);
+	result = put_arguments(result, call->args);
 	/* Seen from outside, it keeps the call's collation. */
 	if (OidIsValid(call->funccollid) && exprCollation(result) != call->funccollid)
 	{
@@ -272,8 +306,7 @@ inline_in(Node *node, void *context)
 	if (!IsA(node, FuncExpr) || !tb_is_routine(((FuncExpr *) node)->funcid))
 		return node;
 	body = body_of_call((FuncExpr *) node, context);
-	/* What it calls may go the same way; depth and size are bounded (routine.c). */
-	return body != NULL ? inline_in(body, context) : node;
+	return body != NULL ? body : node;
 }
 
 Query *

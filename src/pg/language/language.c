@@ -23,6 +23,8 @@
 #include "commands/event_trigger.h"
 #include "commands/trigger.h"
 #include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -140,6 +142,18 @@ try_to_note_callees(Oid function)
 	CurrentResourceOwner = owner;
 }
 
+/* Everyone may call the validator, but only CREATE FUNCTION changes catalogs: for the
+ * owner. */
+static bool
+is_owner(Oid function)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_ownercheck(ProcedureRelationId, function, GetUserId());
+#else
+	return pg_proc_ownercheck(function, GetUserId());
+#endif
+}
+
 Datum
 turbine_language_validator(PG_FUNCTION_ARGS)
 {
@@ -150,11 +164,15 @@ turbine_language_validator(PG_FUNCTION_ARGS)
 		PG_RETURN_VOID();
 	if (!check_function_bodies)
 	{
-		try_to_note_callees(function);
+		if (is_owner(function))
+			try_to_note_callees(function);
 		PG_RETURN_VOID();
 	}
 	routine = tb_routine_of(function, InvalidOid, NULL);
-	note_callees(routine);
-	note_labels(routine);
+	if (is_owner(function))
+	{
+		note_callees(routine);
+		note_labels(routine);
+	}
 	PG_RETURN_VOID();
 }
