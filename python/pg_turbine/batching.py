@@ -1,7 +1,7 @@
 """batching.py - batches(): the rows of a query, some at a time, the next made while the caller works on this one.
 
-A thread with a connection of its own fetches from a cursor and puts batches into a queue. At most QUEUED of them wait there;
-with a seed, SHUFFLED more are in the shuffle buffer.
+A thread with a connection of its own fetches from a cursor and puts batches into a queue. At most QUEUED of them wait there,
+and the service makes more ahead of the thread if it streams the query; with a seed, SHUFFLED more are in the shuffle buffer.
 Lifetime: the thread knows the _State, not the Batches. So Batches can be forgotten in the middle, by `break` for example, and
 its end stops the thread: the statement is cancelled, the connection closed.
 Must never: let the thread outlive Batches; lose an error of the server.
@@ -25,7 +25,6 @@ from .errors import CopyWarning
 from .opening import boot_id, copy_statement, share
 from .sessions import Session, session_of
 
-# The service makes two more ahead.
 QUEUED = 1
 SHUFFLED = 4
 _CURSOR = "pg_turbine_batches"

@@ -102,7 +102,8 @@ class Client {
 
   void send_query(const ProgramWriter& blob, uint64_t nblocks, uint32_t device = TB_ANY_DEVICE,
                   uint32_t flags = TB_QUERY_ALLOW_HOST, uint32_t table = 0,
-                  const std::vector<uint8_t>& result_plan = {}, const std::string& continuation = {}) {
+                  const std::vector<uint8_t>& result_plan = {}, const std::string& continuation = {},
+                  const std::string& stream = {}) {
     const std::vector<uint8_t> program = blob.blob();
     const std::string params = params_block({});
     TbQuery query{};
@@ -121,7 +122,17 @@ class Client {
     rest.append(result_plan.begin(), result_plan.end());
     query.continuation_size = static_cast<uint32_t>(continuation.size());
     if (!continuation.empty()) rest.resize((rest.size() + 7) / 8 * 8);
-    send_struct(TB_MSG_QUERY, query, rest + continuation);
+    rest += continuation;
+    query.stream_size = static_cast<uint32_t>(stream.size());
+    if (!stream.empty()) rest.resize((rest.size() + 7) / 8 * 8);
+    send_struct(TB_MSG_QUERY, query, rest + stream);
+  }
+
+  /* A stream of batches of so many rows, two ahead. */
+  static std::string stream(uint64_t rows, const std::vector<TbStreamColumn>& columns) {
+    const TbStream head{rows, 0, static_cast<uint32_t>(columns.size()), 2};
+    std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
+    return bytes.append(reinterpret_cast<const char*>(columns.data()), columns.size() * sizeof columns[0]);
   }
 
   /* A continuation, whose source columns are these of the first one's rows. */
@@ -145,8 +156,9 @@ class Client {
 
   /* Starts a query; its slot memory is mapped. */
   bool start(const ProgramWriter& blob, uint64_t nblocks, uint32_t flags = TB_QUERY_ALLOW_HOST, uint32_t table = 0,
-             const std::vector<uint8_t>& result_plan = {}, const std::string& continuation = {}) {
-    send_query(blob, nblocks, TB_ANY_DEVICE, flags, table, result_plan, continuation);
+             const std::vector<uint8_t>& result_plan = {}, const std::string& continuation = {},
+             const std::string& stream = {}) {
+    send_query(blob, nblocks, TB_ANY_DEVICE, flags, table, result_plan, continuation, stream);
     const Reply reply = receive();
     if (reply.type != TB_MSG_READY) {
       if (reply.type == TB_MSG_REFUSED) fprintf(stderr, "refused: %s\n", reply.as<TbFailure>().message);

@@ -12,7 +12,7 @@
  *
  * Must not evaluate a table's parameters before something is known to be read there: they
  * might raise an error that PostgreSQL would not raise. Must never fall back after a row
- * has been returned.
+ * has been returned, but behind rows that a stream has brought.
  */
 #include "postgres.h"
 

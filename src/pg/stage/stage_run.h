@@ -5,7 +5,8 @@
  *
  * A cursor is embedded in the state of every node that runs stages (GpuFileScan, GpuJoin,
  * GpuPreAgg, GpuSort). A run is started by its first fetch; then rows come in batches. It
- * falls back when it starts or between batches, never after a row has been returned. What
+ * falls back when it starts or between batches, never after a row has been returned as a
+ * tuple. Rows that went as batches of a stream are passed over. What
  * the kept plan's rows become is the node's business.
  */
 #ifndef TURBINE_PG_STAGE_STAGE_RUN_H

@@ -8,7 +8,7 @@
  * The backend allows so many batches ahead of it. If there are as many, rows wait, and sources begin nothing more
  * (wants_input) until the backend has taken one. No thread ever waits.
  *
- * Lock order: mutex_, then the report's. on_room is called with neither.
+ * Lock order: a file source's, mutex_, the report's. on_room is called with none of them.
  */
 #pragma once
 
