@@ -240,7 +240,7 @@ CREATE LANGUAGE plcuda HANDLER turbine.plcuda_call_handler VALIDATOR turbine.plc
 -- Logistic regression by Newton's method in double precision. Rows with NULLs are left out. If no
 -- hyperplane is best because the classes are separable, the weights grow without end: a NOTICE says so.
 CREATE FUNCTION turbine.logregr_train(
-	source text, -- a table, view or foreign table, or a query
+	source text, -- a table, view, foreign table or query
 	dependent text, -- name of the column to be predicted: a boolean, or numbers 0 and 1
 	independent text[], -- names of the columns to predict it from: numbers or booleans
 	max_iterations integer DEFAULT 20, -- at least 1
@@ -270,7 +270,7 @@ AS 'MODULE_PATHNAME', 'turbine_logregr_train_gstore';
 
 -- Linear regression by the normal equations in double precision. Rows with NULLs are left out.
 CREATE FUNCTION turbine.linregr_train(
-	source text, -- a table, view or foreign table, or a query
+	source text, -- a table, view, foreign table or query
 	dependent text, -- name of the column to be predicted
 	independent text[], -- names of the columns to predict it from: numbers or booleans
 	l2 float8 DEFAULT 0, -- penalty: this times the sum of the squared coefficients, without the constant term
@@ -286,7 +286,7 @@ AS 'MODULE_PATHNAME', 'turbine_linregr_train';
 
 -- Clusters by Lloyd's method, which k-means++ begins. Rows with NULLs are left out.
 CREATE FUNCTION turbine.kmeans(
-	source text, -- a table, view or foreign table, or a query
+	source text, -- a table, view, foreign table or query
 	columns text[], -- names of columns: numbers or booleans
 	k integer, -- number of clusters
 	max_iterations integer DEFAULT 100, -- at least 1
@@ -306,7 +306,7 @@ AS 'MODULE_PATHNAME', 'turbine_kmeans';
 
 -- Principal components, by descending variance. Rows with NULLs are left out.
 CREATE FUNCTION turbine.pca(
-	source text, -- a table, view or foreign table, or a query
+	source text, -- a table, view, foreign table or query
 	columns text[], -- names of columns: numbers or booleans
 	components integer DEFAULT NULL, -- how many; NULL: as many as columns
 	standardize boolean DEFAULT false, -- divide each column by its standard deviation first
@@ -322,7 +322,7 @@ AS 'MODULE_PATHNAME', 'turbine_pca';
 -- The value of a linear model for a row: `coef[1] + coef[2] * x1 + …`. NULL if one of the row's values is.
 CREATE FUNCTION turbine.linregr_predict(
 	coef float8[], -- of linregr_train: the constant term, then a coefficient for each column
-	VARIADIC x float8[]) -- the row's columns, in the order of training
+	VARIADIC x float8[]) -- the row's columns, as in training
 RETURNS float8
 LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE COST 5
 AS 'MODULE_PATHNAME', 'turbine_linregr_predict';
@@ -330,7 +330,7 @@ AS 'MODULE_PATHNAME', 'turbine_linregr_predict';
 -- The probability of the class 1 for a row. NULL if one of the row's values is.
 CREATE FUNCTION turbine.logregr_predict(
 	coef float8[], -- of logregr_train
-	VARIADIC x float8[]) -- the row's columns, in the order of training
+	VARIADIC x float8[]) -- the row's columns, as in training
 RETURNS float8
 LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'turbine_logregr_predict';
@@ -354,7 +354,7 @@ AS 'MODULE_PATHNAME', 'turbine_logregr_softplus';
 -- The number of the nearest centroid, from 1; of two that are equally near, the lower one. NULL if one of the row's values is.
 CREATE FUNCTION turbine.kmeans_predict(
 	centroids float8[], -- of kmeans: two dimensions, a row for each centroid
-	VARIADIC x float8[]) -- the row's columns, in the order of training
+	VARIADIC x float8[]) -- the row's columns, as in training
 RETURNS integer
 LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE COST 100
 AS 'MODULE_PATHNAME', 'turbine_kmeans_predict';
@@ -367,7 +367,7 @@ RETURNS float8
 LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE COST 100
 AS 'MODULE_PATHNAME', 'turbine_kmeans_distance';
 
--- A model as devices read it; NULL if it does not fit the number of columns. Queries call these, nobody else needs to.
+-- A model as devices read it; NULL if it does not fit the number of columns. For queries alone.
 CREATE FUNCTION turbine.coefficient_parameter(
 	coef float8[],
 	columns integer)
