@@ -399,8 +399,7 @@ LANGUAGE C STRICT VOLATILE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'turbine_training_progress';
 CREATE VIEW turbine.training_progress AS SELECT * FROM turbine.training_progress();
 GRANT SELECT ON turbine.training_progress TO PUBLIC;
--- Functions in a small language of expressions, which run wherever the query runs: `CREATE FUNCTION ... LANGUAGE
--- turbine`. [Its page](language-turbine.md) has the grammar, the types, limits and errors.
+-- Functions of expressions: [grammar, types and errors](language-turbine.md).
 CREATE FUNCTION turbine.language_call_handler() RETURNS language_handler
 LANGUAGE C
 AS 'MODULE_PATHNAME', 'turbine_language_call_handler';

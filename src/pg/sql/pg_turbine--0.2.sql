@@ -394,8 +394,7 @@ LANGUAGE C STRICT
 AS 'MODULE_PATHNAME', 'turbine_plcuda_validator';
 CREATE LANGUAGE plcuda HANDLER turbine.plcuda_call_handler VALIDATOR turbine.plcuda_validator;
 
--- Functions in a small language of expressions, which run wherever the query runs: `CREATE FUNCTION ... LANGUAGE
--- turbine`. [Its page](language-turbine.md) has the grammar, the types, limits and errors.
+-- Functions of expressions: [grammar, types and errors](language-turbine.md).
 CREATE FUNCTION turbine.language_call_handler() RETURNS language_handler
 LANGUAGE C
 AS 'MODULE_PATHNAME', 'turbine_language_call_handler';
