@@ -304,7 +304,8 @@ absolute_tolerance(const Kmeans *run, double tolerance)
 																TB_TRAINING_CENTERED, 1),
 										run->nparams - 1, run->types + 1);
 	for (int i = 1; i <= run->n; i++)
-		tb_aggregation_add(aggregation, psprintf("pg_catalog.sum(x%d * x%d)", i, i));
+		tb_aggregation_add(aggregation,
+						   psprintf("pg_catalog.sum(turbine.product(x%d, x%d))", i, i));
 	sums = tb_aggregation_run(aggregation, run->params + 1);
 	for (int i = 0; i < run->n; i++)
 		variances += sums[i] / run->source->rows;
@@ -397,8 +398,9 @@ count_clusters(Kmeans *run)
 
 	run_grouped(run,
 				prepare_grouped(run,
-								psprintf("pg_catalog.sum(turbine.kmeans_distance($1%s) * "
-										 "turbine.kmeans_distance($1%s))",
+								psprintf("pg_catalog.sum(turbine.product("
+										 "turbine.kmeans_distance($1%s), "
+										 "turbine.kmeans_distance($1%s)))",
 										 row, row)));
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
