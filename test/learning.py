@@ -123,6 +123,16 @@ class Learning(Bench):
                                 self.check(f"{name} is on the device", None if "GpuPreAgg" in plan else plan)
                     self.check(f"{name} of {model[:60]} over {table}: {len(found[0])} values",
                                None if found[0] == found[1] else "they differ on the device")
+        # Products: without an error where PostgreSQL's operator has one
+        found = []
+        for where, session in self.both():
+            with session:
+                found.append(session.query(
+                    "SELECT id, max(turbine.product(a, b, c, 1e-200, 1e-150)), max(turbine.product(a, c - 50, 1e300, 1e50)), "
+                    "max(turbine.product(a, b)), max(turbine.product(c, 1e-300)) FROM holes GROUP BY id ORDER BY id"))
+                self.equal(f"a product of nothing, {where}", session.value("SELECT turbine.product(VARIADIC '{}') IS NULL"), "t")
+        kinds = {value for row in found[0] for value in row[1:3]}
+        self.check("products", None if found[0] == found[1] and {"0", "-0", "Infinity", "-Infinity", None} <= kinds else f"{kinds}")
         # The textbook's formulas
         with self.server.connect(settings=OFF) as session:
             for z in [*(self.rng.normal(size=20) * 10).tolist(), 0.0, 700.0, -700.0, 40.0, -40.0, 1e-20]:

@@ -27,8 +27,15 @@ typedef enum TbModelKind
 	TB_MODEL_SOFTPLUS,	 /* FLOAT8: ln(1 + exp(z)) */
 	TB_MODEL_NEAREST,	 /* INT4: number of the nearest centroid, from 1; the lower one of
 						  * two that are equally near; 1 if x has a NaN */
-	TB_MODEL_DISTANCE	 /* FLOAT8: Euclidean distance to that centroid */
+	TB_MODEL_DISTANCE,	 /* FLOAT8: Euclidean distance to that centroid */
+	TB_MODEL_PRODUCT	 /* FLOAT8: x[0] * x[1] * ..., of no model: there is no array */
 } TbModelKind;
+
+static inline int
+tb_model_has_array(uint32_t kind)
+{
+	return kind != TB_MODEL_PRODUCT;
+}
 
 static inline int
 tb_model_has_centroids(uint32_t kind)

@@ -88,6 +88,7 @@ struct ModelRows {
       case TB_MODEL_LOGISTIC: return tb_logistic(linear(i));
       case TB_MODEL_VARIANCE: return tb_logistic_variance(linear(i));
       case TB_MODEL_SOFTPLUS: return tb_softplus(linear(i));
+      case TB_MODEL_PRODUCT: return values[0][i] * values[1][i] * values[2][i];
       default: nearest(i, &distance); return distance;
     }
   }
@@ -128,15 +129,18 @@ struct ModelOperands {
   }
 };
 
-constexpr uint32_t kModelKinds[] = {TB_MODEL_LINEAR, TB_MODEL_LOGISTIC, TB_MODEL_VARIANCE, TB_MODEL_SOFTPLUS,
-                                    TB_MODEL_DISTANCE};
+constexpr uint32_t kModelKinds[] = {TB_MODEL_LINEAR,   TB_MODEL_LOGISTIC, TB_MODEL_VARIANCE,
+                                    TB_MODEL_SOFTPLUS, TB_MODEL_DISTANCE, TB_MODEL_PRODUCT};
 
 TEST(Model, ValuesAsArgumentsOfAggregates) {
   ProgramWriter w;
   const ModelOperands operands(w);
   for (const uint32_t kind : kModelKinds)
-    w.aggregate(TB_AGG_MAX, w.expr(TB_EXPR_MODEL, TB_TYPE_FLOAT8, TB_EX_NULLABLE, kind,
-                                   tb_model_has_centroids(kind) ? operands.centroids : operands.coefficients));
+    if (tb_model_has_array(kind))
+      w.aggregate(TB_AGG_MAX, w.expr(TB_EXPR_MODEL, TB_TYPE_FLOAT8, TB_EX_NULLABLE, kind,
+                                     tb_model_has_centroids(kind) ? operands.centroids : operands.coefficients));
+  w.aggregate(TB_AGG_MAX, w.expr(TB_EXPR_MODEL, TB_TYPE_FLOAT8, TB_EX_NULLABLE, TB_MODEL_PRODUCT,
+                                 {operands.centroids.begin() + 1, operands.centroids.end()}));
   CompiledPipeline code(w.blob(TB_SINK_AGGREGATE));
   EXPECT_NE(code.ptx().find("fma.rn.f64"), std::string::npos);
   const GroupLayout layout = group_layout(code.program());

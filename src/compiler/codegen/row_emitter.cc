@@ -665,13 +665,19 @@ Value* RowEmitter::eval_nearest(const TbExpr& e, const RowValue& centroids, llvm
 /* NULL if one of the row's values is; the model is none. */
 RowValue RowEmitter::eval_model(const TbExpr& e, Value* active) {
   const auto args = program_.args(e);
-  const RowValue model = eval(args[0], active);
+  const bool has_array = tb_model_has_array(e.index);
+  const RowValue model = has_array ? eval(args[0], active) : RowValue{};
   llvm::SmallVector<Value*, 16> x;
   RowValue out;
-  for (uint32_t arg : args.subspan(1)) {
+  for (uint32_t arg : args.subspan(has_array ? 1 : 0)) {
     const RowValue v = eval(arg, active);
     x.push_back(v.value);
     out.null = or_maybe(out.null, v.null);
+  }
+  if (e.index == TB_MODEL_PRODUCT) {
+    out.value = x[0];
+    for (Value* factor : llvm::drop_begin(x)) out.value = ir_.CreateFMul(out.value, factor);
+    return out;
   }
   if (tb_model_has_centroids(e.index)) {
     Value* wanted = and_maybe(active, not_null(out));

@@ -142,7 +142,7 @@ void check_params(const Program& program, std::span<const uint8_t> block) {
 
   // Models are as long as code reads them.
   for (const TbExpr& e : program.exprs()) {
-    if (e.op != TB_EXPR_MODEL) continue;
+    if (e.op != TB_EXPR_MODEL || !tb_model_has_array(e.index)) continue;
     const uint32_t param = program.expr(program.args(e)[0]).index;
     const uint32_t columns = e.nargs - 1u;
     const bool whole = tb_model_has_centroids(e.index)

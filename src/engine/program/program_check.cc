@@ -144,7 +144,8 @@ class ExprCheck {
   void check_expr(uint32_t i, const TbExpr& e) {
     // Arrays are second operands of ANY and ALL, and the first ones of MODEL.
     const bool list = e.op == TB_EXPR_ANY || e.op == TB_EXPR_ALL;
-    const uint32_t place = list ? 1 : e.op == TB_EXPR_MODEL ? 0 : TB_NONE;
+    const bool model = e.op == TB_EXPR_MODEL && tb_model_has_array(e.index);
+    const uint32_t place = list ? 1 : model ? 0 : TB_NONE;
     for (uint32_t n = 0; n < e.nargs; n++) need(is_array_[p_.args(e)[n]] == (n == place), i, "array operand");
     // Each operation has its own operands.
     switch (e.op) {
@@ -269,11 +270,11 @@ class ExprCheck {
   }
 
   void check_model(uint32_t i, const TbExpr& e) {
-    need(e.index >= TB_MODEL_LINEAR && e.index <= TB_MODEL_DISTANCE, i, "no such model");
-    need(e.nargs >= 2, i, "a model of no columns");
+    need(e.index >= TB_MODEL_LINEAR && e.index <= TB_MODEL_PRODUCT, i, "no such model");
+    need(e.nargs >= 1u + tb_model_has_array(e.index), i, "a model of no columns");
     need(e.type == (e.index == TB_MODEL_NEAREST ? TB_TYPE_INT4 : TB_TYPE_FLOAT8), i, "result type");
     for (uint32_t n = 0; n < e.nargs; n++) need(arg(e, n).type == TB_TYPE_FLOAT8, i, "argument type");
-    need(!(arg(e, 0).flags & TB_EX_NULLABLE), i, "a model that may be NULL");
+    need(!tb_model_has_array(e.index) || !(arg(e, 0).flags & TB_EX_NULLABLE), i, "a model that may be NULL");
   }
 
   /* Generated code takes an expression without the flag for never NULL (or

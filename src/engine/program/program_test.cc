@@ -99,7 +99,8 @@ TEST(Program, ParsesModels) {
     damage(other);
     EXPECT_THROW(Program::parse(other.blob(TB_SINK_PROJECT)), ProgramError);
   };
-  refused([](ProgramWriter& w) { w.exprs.back().index = TB_MODEL_DISTANCE + 1; });
+  refused([](ProgramWriter& w) { w.exprs.back().index = TB_MODEL_PRODUCT + 1; });
+  refused([](ProgramWriter& w) { w.exprs.back().index = TB_MODEL_PRODUCT; });  // of an array
   refused([](ProgramWriter& w) { w.exprs.back().index = 0; });
   refused([](ProgramWriter& w) { w.exprs.back().index = TB_MODEL_NEAREST; });  // an integer
   refused([](ProgramWriter& w) { w.exprs.back().nargs = 1; });

@@ -10,8 +10,8 @@
  * further one a row that is drawn by its squared distance to the nearest one so far. The
  * seed decides all of that, so the same seed over the same rows gives the same clusters.
  *
- * Columns are moved to their means in the query, so that values far from zero keep their
- * digits. Called by SQL.
+ * If values are far from zero, columns are moved to their means in the query, so that
+ * distances keep their digits. Called by SQL.
  */
 #include "postgres.h"
 
@@ -47,10 +47,15 @@ PG_FUNCTION_INFO_V1(turbine_kmeans);
 /* Up to so many centroids several candidates are tried for each, and the best one taken. */
 #define MOST_TRIED 500
 
-/* A clustering in progress. Centroids are k rows of n values, of centered columns. */
+/* Columns whose mean is further from zero than so many extents are centered, which costs a
+ * subtraction for each value: without it, distances would lose more than three digits. */
+#define FAR_FROM_ZERO 1000
+
+/* A clustering in progress. Centroids are k rows of n values, of columns in `form`. */
 typedef struct Kmeans
 {
 	const TbTrainingSource *source;
+	TbTrainingForm			form;
 	int						k;
 	int						n;
 	int						max_iterations;
@@ -67,6 +72,13 @@ typedef struct Kmeans
 	bool					converged;
 } Kmeans;
 
+/* What a column's values are counted from. */
+static double
+origin_of(const Kmeans *run, int column)
+{
+	return run->form == TB_TRAINING_CENTERED ? run->source->columns[column].center : 0;
+}
+
 /* ---- A sample ---- */
 
 /* Whether PostgreSQL can read some blocks of it. */
@@ -81,15 +93,16 @@ has_blocks(const TbTrainingSource *source)
 
 /* The statement that rows of the sample come from: of a large table, some of its blocks. */
 static char *
-sample_query(const TbTrainingSource *source, int64 wanted, int64 seed, bool blocks)
+sample_query(const Kmeans *run, int64 wanted, int64 seed, bool blocks)
 {
-	TbTrainingSource sampled = *source;
+	const TbTrainingSource *source = run->source;
+	TbTrainingSource		sampled = *source;
 
 	if (blocks)
 		sampled.from = psprintf("%s TABLESAMPLE SYSTEM (%.17g) REPEATABLE (%d)",
 								source->from, Min(100.0, 200.0 * wanted / source->rows),
 								(int) (seed & PG_INT32_MAX));
-	return tb_training_source_rows(&sampled, TB_TRAINING_CENTERED, 1);
+	return tb_training_source_rows(&sampled, run->form, 1);
 }
 
 /* Up to `wanted` rows, each with the same chance; returns how many. */
@@ -236,7 +249,7 @@ choose_centroids(Kmeans *run, int64 seed)
 	/* Of some blocks, and if these have too few different rows, of all rows */
 	for (int attempt = blocks ? 0 : 1; attempt < 2 && !found; attempt++)
 	{
-		const char *sql = sample_query(source, wanted, seed, attempt == 0);
+		const char *sql = sample_query(run, wanted, seed, attempt == 0);
 		int64		count = draw_rows(run, sql, wanted, &random, rows);
 
 		found = count >= run->k && choose_rows(run, rows, count, &random);
@@ -270,7 +283,7 @@ take_centroids(Kmeans *run, ArrayType *initial)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("initial centroids must be finite")));
-		run->centroids[i] -= run->source->columns[i % run->n].center;
+		run->centroids[i] -= origin_of(run, i % run->n);
 	}
 }
 
@@ -279,13 +292,18 @@ take_centroids(Kmeans *run, ArrayType *initial)
 static void
 prepare_kmeans(Kmeans *run)
 {
-	run->nparams = 1 + tb_training_source_nparams(run->source, TB_TRAINING_CENTERED);
+	run->form = TB_TRAINING_PLAIN;
+	for (int j = 0; j < run->n; j++)
+		if (fabs(run->source->columns[j].center) * run->source->columns[j].scale >
+			FAR_FROM_ZERO)
+			run->form = TB_TRAINING_CENTERED;
+	run->nparams = 1 + tb_training_source_nparams(run->source, run->form);
 	run->types = palloc(sizeof(Oid) * run->nparams);
 	run->params = palloc(sizeof(Datum) * run->nparams);
 	run->types[0] = FLOAT8ARRAYOID;
 	for (int i = 1; i < run->nparams; i++)
 		run->types[i] = FLOAT8OID;
-	tb_training_source_params(run->source, TB_TRAINING_CENTERED, run->params + 1);
+	tb_training_source_params(run->source, run->form, run->params + 1);
 	run->pass_context = AllocSetContextCreate(CurrentMemoryContext, "kmeans pass",
 											  ALLOCSET_DEFAULT_SIZES);
 }
@@ -296,16 +314,22 @@ absolute_tolerance(const Kmeans *run, double tolerance)
 {
 	const double  *sums;
 	double		   variances = 0;
+	Datum		  *centers = palloc(sizeof(Datum) * run->n);
+	Oid			  *types = palloc(sizeof(Oid) * run->n);
 	TbAggregation *aggregation;
 
 	if (tolerance == 0)
 		return 0;
+	for (int i = 0; i < run->n; i++)
+		types[i] = FLOAT8OID;
+	tb_training_source_params(run->source, TB_TRAINING_CENTERED, centers);
 	aggregation = tb_aggregation_create(tb_training_source_rows(run->source,
 																TB_TRAINING_CENTERED, 1),
-										run->nparams - 1, run->types + 1);
+										run->n, types);
 	for (int i = 1; i <= run->n; i++)
-		tb_aggregation_add(aggregation, psprintf("pg_catalog.sum(x%d * x%d)", i, i));
-	sums = tb_aggregation_run(aggregation, run->params + 1);
+		tb_aggregation_add(aggregation,
+						   psprintf("pg_catalog.sum(turbine.product(x%d, x%d))", i, i));
+	sums = tb_aggregation_run(aggregation, centers);
 	for (int i = 0; i < run->n; i++)
 		variances += sums[i] / run->source->rows;
 	return tolerance * variances / run->n;
@@ -331,7 +355,7 @@ prepare_grouped(const Kmeans *run, const char *aggregates)
 			"SELECT turbine.kmeans_predict($1%s), pg_catalog.count(*), %s FROM (%s) AS "
 			"training_rows GROUP BY 1",
 			tb_training_arguments(run->n), aggregates,
-			tb_training_source_rows(run->source, TB_TRAINING_CENTERED, 2)),
+			tb_training_source_rows(run->source, run->form, 2)),
 		run->nparams, run->types);
 }
 
@@ -397,8 +421,9 @@ count_clusters(Kmeans *run)
 
 	run_grouped(run,
 				prepare_grouped(run,
-								psprintf("pg_catalog.sum(turbine.kmeans_distance($1%s) * "
-										 "turbine.kmeans_distance($1%s))",
+								psprintf("pg_catalog.sum(turbine.product("
+										 "turbine.kmeans_distance($1%s), "
+										 "turbine.kmeans_distance($1%s)))",
 										 row, row)));
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
@@ -443,7 +468,7 @@ find_clusters(TbTrainingSource *source, int k, int max_iterations, double tolera
 	count_clusters(run);
 	/* Back to the columns as they are */
 	for (int i = 0; i < run->k * run->n; i++)
-		run->centroids[i] += source->columns[i % run->n].center;
+		run->centroids[i] += origin_of(run, i % run->n);
 	return run;
 }
 

@@ -62,12 +62,15 @@ sum_products(const TbTrainingSource *source)
 	/* The mean is rounded, so the target's own sum is not quite 0. */
 	tb_aggregation_add(aggregation, "pg_catalog.sum(t - $1)");
 	for (int i = 1; i <= source->ncolumns; i++)
-		tb_aggregation_add(aggregation, psprintf("pg_catalog.sum((t - $1) * x%d)", i));
+		tb_aggregation_add(aggregation,
+						   psprintf("pg_catalog.sum(turbine.product(t - $1, x%d))", i));
 	for (int i = 1; i <= source->ncolumns; i++)
 		for (int j = 0; j <= i; j++)
 			tb_aggregation_add(aggregation,
-							   j == 0 ? psprintf("pg_catalog.sum(x%d)", i) :
-										psprintf("pg_catalog.sum(x%d * x%d)", i, j));
+							   j == 0 ?
+								   psprintf("pg_catalog.sum(x%d)", i) :
+								   psprintf("pg_catalog.sum(turbine.product(x%d, x%d))", i,
+											j));
 	params[0] = Float8GetDatum(source->target->center);
 	tb_training_source_params(source, TB_TRAINING_NORMALIZED, params + 1);
 	return tb_aggregation_run(aggregation, params);
@@ -92,11 +95,13 @@ sum_squares(const TbTrainingSource *source, const double *weights, double *left,
 	types[nparams] = FLOAT8OID;
 	aggregation = tb_aggregation_create(rows, nparams + 1, types);
 	tb_aggregation_add(aggregation,
-					   psprintf("pg_catalog.sum((t - %s - turbine.linregr_predict($1%s)) * "
-								"(t - %s - turbine.linregr_predict($1%s)))",
+					   psprintf("pg_catalog.sum(turbine.product("
+								"t - %s - turbine.linregr_predict($1%s), "
+								"t - %s - turbine.linregr_predict($1%s)))",
 								mean, row, mean, row));
 	tb_aggregation_add(aggregation,
-					   psprintf("pg_catalog.sum((t - %s) * (t - %s))", mean, mean));
+					   psprintf("pg_catalog.sum(turbine.product(t - %s, t - %s))", mean,
+								mean));
 	params[0] = tb_float8_array(weights, source->ncolumns + 1);
 	tb_training_source_params(source, TB_TRAINING_NORMALIZED, params + 1);
 	params[nparams] = Float8GetDatum(source->target->center);

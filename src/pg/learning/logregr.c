@@ -36,10 +36,6 @@ PG_FUNCTION_INFO_V1(turbine_logregr_train_gstore);
 /* A step is halved so often before it is taken as it is. */
 #define MOST_HALVINGS 30
 
-/* Of rows far from the boundary, products would be too small for a float8, which PostgreSQL
- * raises an error for. This changes no sum. */
-#define LITTLE "1e-100::pg_catalog.float8"
-
 /* A log-likelihood is rounded by less than this part of it. */
 #define ROUNDING 1e-9
 
@@ -96,28 +92,29 @@ prepare_pass(Logregr *fit)
 																	 TB_TRAINING_NORMALIZED,
 																	 2),
 											 nparams, types);
+	tb_aggregation_add(
+		fit->aggregation,
+		psprintf("pg_catalog.count(*) FILTER (WHERE turbine.product(t - 0.5, "
+				 "turbine.linregr_predict($1%s)) <= 0)",
+				 row));
 	tb_aggregation_add(fit->aggregation,
-					   psprintf("pg_catalog.count(*) FILTER (WHERE (t - 0.5) * "
-								"turbine.linregr_predict($1%s) <= 0)",
-								row));
-	tb_aggregation_add(fit->aggregation,
-					   psprintf("pg_catalog.sum(t * turbine.linregr_predict($1%s) - "
+					   psprintf("pg_catalog.sum(turbine.product(t, "
+								"turbine.linregr_predict($1%s)) - "
 								"turbine.logregr_softplus($1%s))",
 								row, row));
 	/* The gradient, then the lower triangle of the matrix, row by row */
 	for (int i = 0; i < fit->m; i++)
 		tb_aggregation_add(fit->aggregation,
-						   psprintf("pg_catalog.sum((t + " LITTLE
-									" - turbine.logregr_predict($1%s))%s)",
-									row, i > 0 ? psprintf(" * x%d", i) : ""));
+						   psprintf("pg_catalog.sum(turbine.product(t - "
+									"turbine.logregr_predict($1%s)%s))",
+									row, i > 0 ? psprintf(", x%d", i) : ""));
 	for (int i = 0; i < fit->m; i++)
 		for (int j = 0; j <= i; j++)
-			tb_aggregation_add(
-				fit->aggregation,
-				psprintf("pg_catalog.sum((turbine.logregr_variance($1%s) + " LITTLE
-						 ")%s%s)",
-						 row, i > 0 ? psprintf(" * x%d", i) : "",
-						 j > 0 ? psprintf(" * x%d", j) : ""));
+			tb_aggregation_add(fit->aggregation,
+							   psprintf("pg_catalog.sum(turbine.product("
+										"turbine.logregr_variance($1%s)%s%s))",
+										row, i > 0 ? psprintf(", x%d", i) : "",
+										j > 0 ? psprintf(", x%d", j) : ""));
 }
 
 static void

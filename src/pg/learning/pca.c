@@ -42,7 +42,8 @@ sum_covariances(const TbTrainingSource *source)
 	aggregation = tb_aggregation_create(rows, nparams, types);
 	for (int i = 1; i <= source->ncolumns; i++)
 		for (int j = 1; j <= i; j++)
-			tb_aggregation_add(aggregation, psprintf("pg_catalog.sum(x%d * x%d)", i, j));
+			tb_aggregation_add(aggregation,
+							   psprintf("pg_catalog.sum(turbine.product(x%d, x%d))", i, j));
 	tb_training_source_params(source, TB_TRAINING_NORMALIZED, params);
 	return tb_aggregation_run(aggregation, params);
 }

@@ -25,6 +25,7 @@ extern PGDLLEXPORT Datum turbine_logregr_variance(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum turbine_logregr_softplus(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum turbine_kmeans_predict(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum turbine_kmeans_distance(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum turbine_product(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum turbine_coefficient_parameter(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum turbine_centroid_parameter(PG_FUNCTION_ARGS);
 PG_FUNCTION_INFO_V1(turbine_linregr_predict);
@@ -33,6 +34,7 @@ PG_FUNCTION_INFO_V1(turbine_logregr_variance);
 PG_FUNCTION_INFO_V1(turbine_logregr_softplus);
 PG_FUNCTION_INFO_V1(turbine_kmeans_predict);
 PG_FUNCTION_INFO_V1(turbine_kmeans_distance);
+PG_FUNCTION_INFO_V1(turbine_product);
 PG_FUNCTION_INFO_V1(turbine_coefficient_parameter);
 PG_FUNCTION_INFO_V1(turbine_centroid_parameter);
 
@@ -187,6 +189,25 @@ turbine_kmeans_distance(PG_FUNCTION_ARGS)
 	if (nearest(fcinfo, &squared_distance) == 0)
 		PG_RETURN_NULL();
 	PG_RETURN_FLOAT8(sqrt(squared_distance));
+}
+
+/* ---- Products ---- */
+
+/* What passes of trainings sum: without the errors of PostgreSQL's operator. */
+Datum
+turbine_product(PG_FUNCTION_ARGS)
+{
+	ArrayType	 *factors = PG_GETARG_ARRAYTYPE_P(0);
+	int			  n;
+	const double *x = values_of(factors, &n);
+	double		  product;
+
+	if (n == 0 || has_null(factors))
+		PG_RETURN_NULL();
+	product = x[0];
+	for (int i = 1; i < n; i++)
+		product *= x[i];
+	PG_RETURN_FLOAT8(product);
 }
 
 /* ---- Models as parameters of programs, for a number of columns ---- */

@@ -254,8 +254,8 @@ tb_training_source_rows(const TbTrainingSource *source, TbTrainingForm form,
 			appendStringInfo(&sql, "%s - $%d AS x%d", value, param++, i + 1);
 		else
 		{
-			appendStringInfo(&sql, "(%s - $%d) * $%d AS x%d", value, param, param + 1,
-							 i + 1);
+			appendStringInfo(&sql, "turbine.product(%s - $%d, $%d) AS x%d", value, param,
+							 param + 1, i + 1);
 			param += 2;
 		}
 	}

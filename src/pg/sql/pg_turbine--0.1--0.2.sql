@@ -367,6 +367,14 @@ RETURNS float8
 LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE COST 100
 AS 'MODULE_PATHNAME', 'turbine_kmeans_distance';
 
+-- The product of numbers. Unlike `*` it raises no error: what is too large is infinite, and what is too small is 0. NULL if one
+-- of them is.
+CREATE FUNCTION turbine.product(
+	VARIADIC x float8[])
+RETURNS float8
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE COST 2
+AS 'MODULE_PATHNAME', 'turbine_product';
+
 -- A model as devices read it; NULL if it does not fit the number of columns. For queries alone.
 CREATE FUNCTION turbine.coefficient_parameter(
 	coef float8[],
@@ -479,6 +487,7 @@ COMMENT ON FUNCTION turbine.logregr_variance(float8[], float8[]) IS 'p * (1 - p)
 COMMENT ON FUNCTION turbine.logregr_softplus(float8[], float8[]) IS '-ln(1 - p) of that probability';
 COMMENT ON FUNCTION turbine.kmeans_predict(float8[], float8[]) IS 'number of the nearest centroid';
 COMMENT ON FUNCTION turbine.kmeans_distance(float8[], float8[]) IS 'distance to the nearest centroid';
+COMMENT ON FUNCTION turbine.product(float8[]) IS 'product of numbers, without errors';
 COMMENT ON FUNCTION turbine.coefficient_parameter(float8[], integer) IS 'coefficients as devices read them';
 COMMENT ON FUNCTION turbine.centroid_parameter(float8[], integer) IS 'centroids as devices read them';
 COMMENT ON FUNCTION turbine.training_progress() IS 'trainings of models that run now';

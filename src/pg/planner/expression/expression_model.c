@@ -38,6 +38,7 @@ static const struct
 	{"turbine_logregr_softplus", TB_MODEL_SOFTPLUS},
 	{"turbine_kmeans_predict", TB_MODEL_NEAREST},
 	{"turbine_kmeans_distance", TB_MODEL_DISTANCE},
+	{"turbine_product", TB_MODEL_PRODUCT},
 };
 
 /* A function in C of this library, whatever its name and schema are. */
@@ -118,34 +119,46 @@ centroid_search_cost(const Expr *model, int columns)
 	return rounded * columns / 2;
 }
 
-bool
-tb_translate_model(TbTranslator *t, TbModelKind kind, Oid namespace, List *args,
-				   TbValue *value)
+/* The parameter that is the model, for a number of columns. */
+static bool
+translate_array(TbTranslator *t, bool centroids, Oid namespace, Expr *model, int columns,
+				TbValue *value)
 {
-	bool	   centroids = tb_model_has_centroids(kind);
-	Expr	  *model = linitial(args);
-	ArrayExpr *row = lsecond(args);
-	TbTypeInfo number = tb_simple_type(TB_TYPE_FLOAT8);
-	TbValue	  *values;
-	int		   nvalues = 1;
-	bool	   nullable = false;
-	Expr	  *laid;
-	ListCell  *lc;
+	Expr *laid;
 
-	if (!IsA(row, ArrayExpr) || row->multidims || row->elements == NIL)
-		return tb_refuse(t, "a row of a model that is an array");
 	if (!tb_is_constant_in_query(model))
 		return tb_refuse(t, "a model that is not the same for all rows");
 	if (t->conditional > 0 && !IsA(model, Const) && !tb_is_harmless_parameter(t, model))
 		return tb_refuse(t, "a model that is computed for some rows only");
 	laid = laid_out(centroids ? "centroid_parameter" : "coefficient_parameter", namespace,
-					model, list_length(row->elements));
+					model, columns);
 	if (laid == NULL)
 		return tb_refuse(t, "a model of an older release of the extension");
+	*value = tb_builder_param(t->builder, laid, tb_simple_type(TB_TYPE_FLOAT8),
+							  TB_PARAM_ARRAY);
+	value->constant = NULL;
+	return true;
+}
 
+bool
+tb_translate_model(TbTranslator *t, TbModelKind kind, Oid namespace, List *args,
+				   TbValue *value)
+{
+	bool	   centroids = tb_model_has_centroids(kind);
+	ArrayExpr *row = llast(args);
+	TbTypeInfo number = tb_simple_type(TB_TYPE_FLOAT8);
+	TbValue	  *values;
+	int		   nvalues = 0;
+	bool	   nullable = false;
+	ListCell  *lc;
+
+	if (!IsA(row, ArrayExpr) || row->multidims || row->elements == NIL)
+		return tb_refuse(t, "a row of a model that is an array");
 	values = palloc(sizeof(TbValue) * (1 + list_length(row->elements)));
-	values[0] = tb_builder_param(t->builder, laid, number, TB_PARAM_ARRAY);
-	values[0].constant = NULL;
+	if (tb_model_has_array(kind) &&
+		!translate_array(t, centroids, namespace, linitial(args),
+						 list_length(row->elements), &values[nvalues++]))
+		return false;
 	foreach(lc, row->elements)
 	{
 		if (!tb_translate(t, lfirst(lc), &values[nvalues]))
@@ -159,6 +172,7 @@ tb_translate_model(TbTranslator *t, TbModelKind kind, Oid namespace, List *args,
 														number,
 							 kind, nvalues, values, nullable);
 	if (centroids)
-		tb_builder_add_cost(t->builder, value, centroid_search_cost(model, nvalues - 1));
+		tb_builder_add_cost(t->builder, value,
+							centroid_search_cost(linitial(args), nvalues - 1));
 	return true;
 }

@@ -483,7 +483,9 @@ own_cost(TbExpr *expr)
 			break;
 		case TB_EXPR_MODEL:
 			/* Of centroids whoever knows their number adds more. */
-			expr->cost += expr->nargs + (expr->index == TB_MODEL_LINEAR ? 0 : MODEL_COST);
+			expr->cost += expr->nargs;
+			if (expr->index != TB_MODEL_LINEAR && expr->index != TB_MODEL_PRODUCT)
+				expr->cost += MODEL_COST;
 			break;
 		case TB_EXPR_RESCALE:
 			expr->flags |= TB_EX_RAISES;
