@@ -74,7 +74,8 @@ append(Sequence *sequence, const TbValue *value)
 
 /* All of them, and then the value; the value alone if there are none. */
 static TbValue
-after(TbTranslator *t, const Sequence *sequence, const TbValue *value, bool closed)
+after(TbTranslator *t, const Sequence *sequence, const TbValue *value, bool loops,
+	  bool closed)
 {
 	Sequence all = {0};
 	TbValue	 result;
@@ -88,6 +89,16 @@ after(TbTranslator *t, const Sequence *sequence, const TbValue *value, bool clos
 							 all.count, all.values, value->nullable);
 	result.display_scale = value->display_scale;
 	result.display_max = value->display_max;
+	/* What a numeric prints with is asked for by itself, and may depend on a loop, too. */
+	if (loops && value->display_scale != TB_NONE)
+	{
+		all.values[all.count - 1] = tb_numeric_display(t, value);
+		result.display_scale = tb_builder_expr(t->builder, TB_EXPR_SEQUENCE,
+											   tb_simple_type(TB_TYPE_INT4), closed ? 1 : 0,
+											   all.count, all.values,
+											   all.values[all.count - 1].nullable)
+								   .expr;
+	}
 	return result;
 }
 
@@ -222,8 +233,8 @@ follow_if(TbTranslator *t, const TbStep *step, Sequence *sequence)
 	memcpy(others, t->body->registers, size);
 
 	/* What each of them computes, and what is known behind them. */
-	effects[0] = after(t, &then, &done, false);
-	effects[1] = after(t, &otherwise, &done, false);
+	effects[0] = after(t, &then, &done, false, false);
+	effects[1] = after(t, &otherwise, &done, false, false);
 	if (then.count > 0 || otherwise.count > 0)
 	{
 		TbValue args[3] = {condition, effects[0], effects[1]};
@@ -295,7 +306,7 @@ follow_while(TbTranslator *t, const TbStep *step, Sequence *sequence)
 		return false;
 	effect = true_value(t);
 	args[n] = condition;
-	args[n + 1] = after(t, &body, &effect, false);
+	args[n + 1] = after(t, &body, &effect, false, false);
 	k = 0;
 	for (int i = 0; i < routine->nregisters; i++)
 		if (changed[i])
@@ -364,7 +375,7 @@ follow_body(TbTranslator *t, TbValue *value)
 	if (!follow_steps(t, routine->steps, &sequence) ||
 		!tb_translate(t, routine->result, &values[0]))
 		return false;
-	*value = after(t, &sequence, &values[0], false);
+	*value = after(t, &sequence, &values[0], routine->has_loops, false);
 	if (count == 0)
 		return true;
 	/* STRICT: no argument is NULL, or nothing of this is evaluated. */
@@ -436,7 +447,8 @@ tb_translate_routine(TbTranslator *t, FuncExpr *call, TbValue *value)
 	t->case_value = case_value;
 	if (!ok)
 		return false;
-	*value = after(t, &args, &result, routine->has_loops && body.outer == NULL);
+	*value = after(t, &args, &result, routine->has_loops,
+				   routine->has_loops && body.outer == NULL);
 	if (body.outer != NULL)
 		body.outer->cost += body.cost;
 	else if (routine->steps != NIL && value->expr >= body.first)
