@@ -108,6 +108,11 @@ TEST_F(TurbinedStreamTest, WhatIsNotTakenGoesWithItsQuery) {
   client->send_pages(0, heap_pages(numbers(100), 100), 0);
   const Batch batch = receive(*client);
   client->send(TB_MSG_QUERY_CLOSE);
+  client->send(TB_MSG_STATUS);
+  // What was on its way comes first.
+  Reply reply = client->receive();
+  while (reply.type == TB_MSG_STREAM_BATCH || reply.type == TB_MSG_CHUNK_DONE) reply = client->receive();
+  ASSERT_EQ(reply.type, TB_MSG_STATUS_REPLY);
   ASSERT_TRUE(start(*client, 10));
   take(*exports, batch);
   EXPECT_EQ(exports->receive().type, TB_MSG_EXPORT_UNKNOWN);
