@@ -236,11 +236,16 @@ raise_value(const CopyColumn *column, int code, const char *what)
 #define EPOCH_DAYS (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)
 #define EPOCH_US ((int64) EPOCH_DAYS * USECS_PER_DAY)
 
+/* What is NULL stays 0. */
 static void
 shift_dates(const CopyColumn *column, int32 *days, int nrows)
 {
+	const uint8 *valid = column->rows.nnulls > 0 ? column->rows.valid : NULL;
+
 	for (int i = 0; i < nrows; i++)
 	{
+		if (valid != NULL && !valid[i])
+			continue;
 		if (DATE_NOT_FINITE(days[i]))
 			raise_value(column, ERRCODE_DATETIME_VALUE_OUT_OF_RANGE, "an infinite date");
 		days[i] += EPOCH_DAYS;
@@ -250,8 +255,12 @@ shift_dates(const CopyColumn *column, int32 *days, int nrows)
 static void
 shift_timestamps(const CopyColumn *column, int64 *times, int nrows)
 {
+	const uint8 *valid = column->rows.nnulls > 0 ? column->rows.valid : NULL;
+
 	for (int i = 0; i < nrows; i++)
 	{
+		if (valid != NULL && !valid[i])
+			continue;
 		if (TIMESTAMP_NOT_FINITE(times[i]))
 			raise_value(column, ERRCODE_DATETIME_VALUE_OUT_OF_RANGE,
 						"an infinite timestamp");
