@@ -34,6 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import cluster  # noqa: E402
 from cache_bench import Bench  # noqa: E402
+from cache_loading import soon  # noqa: E402
 from pg_client import ConnectionLost, DatabaseError  # noqa: E402
 from plcuda_bench import SOON, NoToolkit, create, has_gpu, is_up, refuses, runners, toolkit  # noqa: E402
 
@@ -357,7 +358,7 @@ def copies(bench, server):
         for pid in runners(server):
             with contextlib.suppress(ProcessLookupError):
                 cluster.signal_running([pid], signal.SIGKILL)
-        time.sleep(0.1)
+        soon(lambda: not runners(server), 10)  # a GPU takes its time to let go of one
         call("a new process", False, 3)
         call("a new process, again", True, 3)
         session.query("DROP TABLE kept, moods")

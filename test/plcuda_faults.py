@@ -79,8 +79,8 @@ BOMBS = {
     "compiler's memory": Bomb("#define A(x) x x x x x x x x\n#define B(x) A(A(A(A(x))))\n#define C(x) B(B(x))\n"
                               "static int grows() { int i = 0; C(i++;) return i; }", "60s", "42601"),
     "compiler's time": Bomb("constexpr long work(long n) { return n < 2 ? n : work(n - 1) + work(n - 2); }\n"
-                            "template <long N> struct Value { static constexpr long value = work(N); };\n"
-                            "static_assert(Value<30>::value + Value<31>::value + Value<32>::value + Value<33>::value > 0);",
+                            "template <long N, long I> struct Value { static constexpr long value = work(N) + I; };\n"
+                            + "\n".join(f"static_assert(Value<33, {i}>::value > 0);" for i in range(40)),
                             "3s", "57014"),
 }
 

@@ -29,6 +29,7 @@
 #include "pg/errors/first_row.h"
 #include "pg/errors/may_raise.h"
 #include "pg/planner/relation_check.h"
+#include "pg/shmem/device_list.h"
 #include "pg/shmem/query_counters.h"
 #include "pg/source/heap/brin_scan.h"
 #include "pg/stage/stage_input.h"
@@ -515,8 +516,27 @@ tb_stage_run_stats(TbStageRun *run, int index)
 
 /* ---- The cursor ---- */
 
-/* Batches of a stream that the service makes ahead: one while the caller is at another. */
-#define STREAMED_AHEAD 2
+/* Batches of a stream that the service makes ahead: a part of a file is read by one thread and
+ * is often as large as a batch, so one for each thread, as far as they take no more memory
+ * than this; and at least one while the caller is at another. */
+#define LEAST_STREAMED_AHEAD 2
+#define STREAMED_AHEAD_BYTES (UINT64CONST(1) << 30)
+
+static uint32
+streamed_ahead(uint64 rows, const TbStreamColumn *columns, int ncolumns)
+{
+	TbDeviceInfo devices[TB_MAX_DEVICES];
+	uint64		 threads = tb_devices_snapshot(devices, TB_MAX_DEVICES) > 0 ?
+			  devices[TB_DEVICE_HOST].units :
+			  1;
+	uint64		 width = 0;
+
+	/* Texts are taken to be as long as two numbers. */
+	for (int i = 0; i < ncolumns; i++)
+		width += tb_export_width(columns[i].format) +
+			(tb_export_has_bytes(columns[i].format) ? 16 : 0);
+	return Max(Min(threads, STREAMED_AHEAD_BYTES / Max(rows * width, 1)), LEAST_STREAMED_AHEAD);
+}
 
 void
 tb_run_cursor_open(TbRunCursor *cursor, CustomScanState *css, int eflags)
@@ -774,7 +794,7 @@ start_stream(TbRunCursor *cursor, uint64 rows, const TbStreamColumn *columns, in
 	cursor->stream = (TbStream) {.rows = rows,
 								 .skip = cursor->streamed,
 								 .ncolumns = ncolumns,
-								 .batches = STREAMED_AHEAD};
+								 .batches = streamed_ahead(rows, columns, ncolumns)};
 	run->stream = &cursor->stream;
 	run->stream_columns = cursor->stream_columns;
 	cursor->streams = true;

@@ -23,8 +23,8 @@ namespace {
 
 /* Steps of a thread that may wait for those before them: with more, sources pause. */
 constexpr size_t kWaitingOfThread = 4;
-/* Batches' memory that waits to be used again. */
-constexpr size_t kMostIdleBatches = 3;
+/* Batches' memory that waits to be used again: what the caller has given back while others are made. */
+constexpr size_t kIdleBatches = 1;
 
 StreamId random_id() {
   StreamId id{};
@@ -43,7 +43,7 @@ StreamId random_id() {
 RowStream::RowStream(StreamRequest request, const Needs& needs)
     : request_(std::move(request)),
       needs_(needs),
-      pool_(std::make_shared<BatchPool>(request_.stream.ncolumns, kMostIdleBatches, needs.admission)),
+      pool_(std::make_shared<BatchPool>(request_.stream.ncolumns, request_.stream.batches + kIdleBatches, needs.admission)),
       skip_(request_.stream.skip) {}
 
 void RowStream::take(const TaskPlace& place, TaskRows rows) {
