@@ -122,7 +122,8 @@ tb_plcuda_environment(const char *folder)
 	environment[n++] = psprintf("TMPDIR=%s", folder);
 	environment[n++] = psprintf("HOME=%s", folder);
 	environment[n++] = "LC_ALL=C";
-	/* There is machine code: nothing is compiled once more, nor kept in a folder for that. */
+	/* There is machine code: nothing is compiled once more, nor kept in a folder for that.
+	 */
 	environment[n++] = "CUDA_CACHE_DISABLE=1";
 	if (visible != NULL)
 		environment[n++] = psprintf("CUDA_VISIBLE_DEVICES=%s", visible);

@@ -516,9 +516,9 @@ tb_stage_run_stats(TbStageRun *run, int index)
 
 /* ---- The cursor ---- */
 
-/* Batches of a stream that the service makes ahead: a part of a file is read by one thread and
- * is often as large as a batch, so one for each thread, as far as they take no more memory
- * than this; and at least one while the caller is at another. */
+/* Batches of a stream that the service makes ahead: a part of a file is read by one thread
+ * and is often as large as a batch, so one for each thread, as far as they take no more
+ * memory than this; and at least one while the caller is at another. */
 #define LEAST_STREAMED_AHEAD 2
 #define STREAMED_AHEAD_BYTES (UINT64CONST(1) << 30)
 
@@ -535,7 +535,8 @@ streamed_ahead(uint64 rows, const TbStreamColumn *columns, int ncolumns)
 	for (int i = 0; i < ncolumns; i++)
 		width += tb_export_width(columns[i].format) +
 			(tb_export_has_bytes(columns[i].format) ? 16 : 0);
-	return Max(Min(threads, STREAMED_AHEAD_BYTES / Max(rows * width, 1)), LEAST_STREAMED_AHEAD);
+	return Max(Min(threads, STREAMED_AHEAD_BYTES / Max(rows * width, 1)),
+			   LEAST_STREAMED_AHEAD);
 }
 
 void

@@ -43,7 +43,8 @@ StreamId random_id() {
 RowStream::RowStream(StreamRequest request, const Needs& needs)
     : request_(std::move(request)),
       needs_(needs),
-      pool_(std::make_shared<BatchPool>(request_.stream.ncolumns, request_.stream.batches + kIdleBatches, needs.admission)),
+      pool_(std::make_shared<BatchPool>(request_.stream.ncolumns, request_.stream.batches + kIdleBatches,
+                                        needs.admission)),
       skip_(request_.stream.skip) {}
 
 void RowStream::take(const TaskPlace& place, TaskRows rows) {
