@@ -958,6 +958,8 @@ def no_compiler(bench, server):
 
 SCENES = (values, results, bodies, arrays, tables, copies, revisions, short_memory, crashes, cancels, sessions, cache, cache_limit,
           life, libraries, rights, kernels, samples, gpu, other_gpu, no_compiler)
+# Whose functions a scene calls.
+NEEDS = {"copies": "tables", "gpu": "samples"}
 
 
 def main():
@@ -966,6 +968,7 @@ def main():
     parser.add_argument("--cublas", action="store_true", help="with NVIDIA's cuBLAS from PyPI, not a stand-in")
     options = parser.parse_args()
     only = options.only.split(",")
+    only += [NEEDS[name] for name in only if name in NEEDS]
     try:
         settings = {"pg_turbine.plcuda_processes": str(PROCESSES), **toolkit(options.cublas)}
     except NoToolkit as why:
