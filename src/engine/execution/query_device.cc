@@ -36,6 +36,14 @@ bool grows(const Program& program) {
                      [](const TbAgg& agg) { return tb_type_is_text(tb_agg_state_type(&agg)); });
 }
 
+/* Of those in the mask, the best first. */
+std::vector<uint32_t> usable_gpus(Engine& engine, uint32_t gpus, uint64_t affinity) {
+  return engine.gpu_choice.order(gpus, affinity, [&engine](uint32_t index) {
+    if (index >= engine.devices.size() || !engine.devices[index]->info().usable) return UINT32_MAX;
+    return engine.admission.usage(index).queries_running;
+  });
+}
+
 }  // namespace
 
 DeviceChoice choose_device(Engine& engine, const Program& program, uint32_t wanted, uint32_t flags) {
@@ -49,16 +57,9 @@ DeviceChoice choose_device(Engine& engine, const Program& program, uint32_t want
     if (flags & TB_QUERY_ALLOW_HOST) return {TB_DEVICE_HOST, TB_FALLBACK_NO_DEVICE};
     throw DeviceError(TB_FALLBACK_NO_DEVICE, "no usable device " + std::to_string(wanted));
   }
-  // Any: the GPU with the fewest queries.
-  uint32_t best = TB_DEVICE_HOST;
-  uint32_t fewest = UINT32_MAX;
-  for (uint32_t i = 1; (flags & TB_QUERY_GPU_OK) && i < engine.devices.size(); i++) {
-    const uint32_t running = engine.admission.usage(i).queries_running;
-    if (!usable(i) || running >= fewest) continue;
-    best = i;
-    fewest = running;
-  }
-  return {best};
+  if (!(flags & TB_QUERY_GPU_OK)) return {TB_DEVICE_HOST};
+  const std::vector<uint32_t> gpus = usable_gpus(engine, UINT32_MAX, 0);
+  return {gpus.empty() ? TB_DEVICE_HOST : gpus.front()};
 }
 
 void QueryDevice::start(const Start& start, QueryOutput& output) {
@@ -66,7 +67,7 @@ void QueryDevice::start(const Start& start, QueryOutput& output) {
   const TbQuery& query = start.request.query;
   DeviceChoice choice = choose_device(engine_, *program_, query.device, query.flags);
   if (query.gpus != 0 && query.device != TB_DEVICE_HOST) {
-    const std::vector<uint32_t> gpus = usable_gpus(query);
+    const std::vector<uint32_t> gpus = usable_gpus(engine_, query.gpus, query.affinity);
     if (gpus.size() > 1 && start_on_free(gpus, start, output)) return;
     if (!gpus.empty()) choice = {gpus.front()};
   }
@@ -80,14 +81,6 @@ void QueryDevice::start(const Start& start, QueryOutput& output) {
     start_on(TB_DEVICE_HOST, start, output, query.wait_ms);
   }
   ready_.host_because = host_because;
-}
-
-/* Of those that the backend allows, the best first. */
-std::vector<uint32_t> QueryDevice::usable_gpus(const TbQuery& query) const {
-  return engine_.gpu_choice.order(query.gpus, query.affinity, [this](uint32_t index) {
-    if (index >= engine_.devices.size() || !engine_.devices[index]->info().usable) return UINT32_MAX;
-    return engine_.admission.usage(index).queries_running;
-  });
 }
 
 /* On the first that has memory for it now; false: none has. A GPU that fails costs the query a look at the next. */

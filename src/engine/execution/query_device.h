@@ -82,7 +82,6 @@ class QueryDevice {
 
  private:
   void make_keeper();
-  std::vector<uint32_t> usable_gpus(const TbQuery& query) const;
   bool start_on_free(const std::vector<uint32_t>& gpus, const Start& start, QueryOutput& output);
   void start_on(uint32_t index, const Start& start, QueryOutput& output, uint32_t wait_ms);
 

@@ -20,7 +20,7 @@ class TableCopy {
   virtual void* mapping() = 0;
   /* Whether no function can write to it, so that the next one finds it as it was. */
   virtual bool is_read_only() const = 0;
-  /* No call uses it for now: its pages do not count as this process's. */
+  /* The call that used it is over: until the next one its pages do not count as this process's. */
   virtual void rest() {}
 };
 

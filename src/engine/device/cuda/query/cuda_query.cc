@@ -340,7 +340,7 @@ void CudaQuery::keep_rows_on_device() {
   resources_.kept.emplace(*context_, resources_.driver, resources_.rows->shape(), resources_.account);
 }
 
-/* Rows that a filter or a join drops, or whose texts need room, have no known places: their order is not offered. */
+/* Where a filter or a join drops rows, the places of the others are not known before: no order is offered. */
 void CudaQuery::leave_columns(bool in_order) {
   const Program& program = *resources_.program;
   if (!resources_.rows) throw DeviceError(TB_FALLBACK_PROTOCOL, "only a projection's rows become columns");
