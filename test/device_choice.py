@@ -65,6 +65,17 @@ class DeviceChoice:
         self.expect("asked for", SUMS.format("uncached"), "GPU0")
         self.session.query("RESET pg_turbine.device")
 
+    def named(self):
+        """Lists of GPUs, of which there is one."""
+        for value, device in (("gpu0", "GPU0"), ("gpu0,gpu1", "GPU0"), (" GPU1 , gpu0", "GPU0"), ("gpu0,gpu99", "GPU0"), ("cpu", "CPU"),
+                              ("gpu1", "none"), ("gpu1,gpu2", "none"), ("gpu99", "none")):
+            self.session.query(f"SET pg_turbine.device = '{value}'")
+            self.expect(f"device {value!r}", SUMS.format("uncached"), device)
+        for value in ("", "gpu0,", ",gpu0", "gpu0 gpu1", "gpu0,cpu", "gpu0,gpu", "gpux", "gpu0,gpu123"):
+            self.bench.fails(f"device {value!r}", self.session, f"SET pg_turbine.device = '{value}'", "22023")
+        self.session.query("RESET pg_turbine.device")
+        self.bench.fails("a pin to several", self.session, "SELECT turbine.pin('uncached', NULL, 'gpu0,gpu1')", "22023")
+
 
 def main():
     bench = Bench()
@@ -76,6 +87,7 @@ def main():
             choice = DeviceChoice(server, bench)
             choice.first_on_host()
             choice.nothing_to_wait_for()
+            choice.named()
     finally:
         if folder:
             shutil.rmtree(folder)
