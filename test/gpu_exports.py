@@ -11,6 +11,7 @@ import argparse
 import random
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -66,8 +67,7 @@ class Exports:
         return int(self.session.value("SELECT sum(queries_total) FROM turbine.devices WHERE kind = 'cuda'"))
 
     def fallbacks(self):
-        return self.session.query("SELECT fallback_no_device, fallback_device_memory, fallback_device_lost, fallback_compile, "
-                                  "fallback_value FROM turbine.stat_queries")
+        return self.session.query("SELECT counter, value FROM turbine.stat_queries WHERE counter LIKE 'fallback%' ORDER BY 1")
 
     def take(self, sql):
         return pg_turbine.importing.import_columns(bytes_of(self.session.value(f"SELECT {sql}")))
@@ -141,10 +141,19 @@ class Exports:
             self.session.query(f"SELECT turbine.release('{token}'::bytea)")
         print(f"{name}: {', '.join(f'{ms:.0f}' for ms in found)} ms; queries on the GPU a time: {on_gpu}", flush=True)
 
+    def insert(self, table, values, rows, sessions=8):
+        """By several sessions: one alone makes a million rows a second."""
+        def part(number):
+            with self.server.connect() as session:
+                session.query(f"INSERT INTO {table} SELECT {values} FROM generate_series({number + 1}, {rows}, {sessions})")
+        with ThreadPoolExecutor(sessions) as pool:
+            list(pool.map(part, range(sessions)))
+
     def times(self, rows, wide_rows):
         query = self.session.query
         query("SET pg_turbine.device = 'auto'")
-        query(f"CREATE TABLE g AS SELECT random() AS x FROM generate_series(1, {rows})")
+        query("CREATE TABLE g (x float8)")
+        self.insert("g", "random()", rows)
         query("VACUUM g")
         query("SELECT turbine.pin('g')")
         query("SELECT turbine.cache_load('g')")

@@ -468,6 +468,9 @@ class Suite:
             ours = query.format(f=function.name)
             plain, device = self.off.run(ours), self.on.run(ours)
             found = answers.difference(plain, device, floats=True)
+            # Which of a join's rows comes first, and raises its error, is the join's affair.
+            if found and " JOIN " in ours and all(end.sqlstate[:2] in ("22", "54") for end in (plain, device)):
+                found = None
             if not found and not function.endless:
                 reference = self.off.run(query.format(f=function.name + "_pl"))
                 # It may take too long for what it costs.

@@ -959,7 +959,7 @@ def no_compiler(bench, server):
 SCENES = (values, results, bodies, arrays, tables, copies, revisions, short_memory, crashes, cancels, sessions, cache, cache_limit,
           life, libraries, rights, kernels, samples, gpu, other_gpu, no_compiler)
 # Whose functions a scene calls.
-NEEDS = {"copies": "tables", "gpu": "samples"}
+NEEDS = {"copies": ("tables",), "gpu": ("samples", "kernels")}
 
 
 def main():
@@ -968,7 +968,7 @@ def main():
     parser.add_argument("--cublas", action="store_true", help="with NVIDIA's cuBLAS from PyPI, not a stand-in")
     options = parser.parse_args()
     only = options.only.split(",")
-    only += [NEEDS[name] for name in only if name in NEEDS]
+    only += [needed for name in only for needed in NEEDS.get(name, ())]
     try:
         settings = {"pg_turbine.plcuda_processes": str(PROCESSES), **toolkit(options.cublas)}
     except NoToolkit as why:

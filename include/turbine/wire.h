@@ -86,7 +86,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 24
+#define TB_WIRE_VERSION 25
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -295,7 +295,10 @@ typedef struct TbStream
 	uint64_t skip;	  /* rows that B has had before: they are left out */
 	uint32_t ncolumns;
 	uint32_t batches; /* that D makes ahead of B at most: until STREAM_TAKEN */
-					  /* TbStreamColumn columns[ncolumns] */
+	uint32_t device;  /* a GPU to whose memory D moves each batch, if it finds room; or the
+						 host */
+	uint32_t reserved;
+	/* TbStreamColumn columns[ncolumns] */
 } TbStream;
 
 typedef struct TbStreamColumn
@@ -859,7 +862,7 @@ static_assert(sizeof(TbStatusReply) == 64, "TbStatusReply layout");
 static_assert(sizeof(TbFiles) == 8, "TbFiles layout");
 static_assert(sizeof(TbResultLeft) == 32, "TbResultLeft layout");
 static_assert(sizeof(TbQuery) == 104, "TbQuery layout");
-static_assert(sizeof(TbStream) == 24, "TbStream layout");
+static_assert(sizeof(TbStream) == 32, "TbStream layout");
 static_assert(sizeof(TbStreamColumn) == 8, "TbStreamColumn layout");
 static_assert(sizeof(TbStreamBatch) == 32, "TbStreamBatch layout");
 static_assert(sizeof(TbContinuation) == 32, "TbContinuation layout");

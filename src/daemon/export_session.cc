@@ -75,11 +75,15 @@ void ExportSession::take_streamed(std::span<const uint8_t> payload) {
   StreamId name;
   memcpy(name.data(), id.bytes, name.size());
   const StreamedBatch batch = streamed_.take(name);
-  if (!batch.memory) return unknown();
+  if (!batch.memory && !batch.on_device) return unknown();
   use_streamed(request, batch);
-  batch.memory->hand_over();
   ExportCharges charges;
-  exports_.reserve(charges, 0, host_bytes(request));
+  if (batch.on_device) {
+    batch.on_device->hand_over();
+  } else {
+    batch.memory->hand_over();
+    exports_.reserve(charges, 0, host_bytes(request));
+  }
   const TbExportInfo info = exports_.create(session_, pid_, std::move(request), std::move(charges));
   outbox_.post(TB_MSG_EXPORT_CREATED, bytes_of(info), -1);
 }

@@ -130,7 +130,7 @@ class Client {
 
   /* A stream of batches of so many rows, two ahead. */
   static std::string stream(uint64_t rows, const std::vector<TbStreamColumn>& columns) {
-    const TbStream head{rows, 0, static_cast<uint32_t>(columns.size()), 2};
+    const TbStream head{rows, 0, static_cast<uint32_t>(columns.size()), 2, TB_DEVICE_HOST, 0};
     std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
     return bytes.append(reinterpret_cast<const char*>(columns.data()), columns.size() * sizeof columns[0]);
   }

@@ -33,7 +33,11 @@ class ExportedMemory {
 
   /* From ordinary memory. Throws DeviceError. */
   virtual void write(uint64_t offset, const uint8_t* from, uint64_t bytes) = 0;
-  /* All is written, and there when this returns: nothing more is. Throws DeviceError. */
+  /* From memory that stays as it is until flush(); fast if the device has registered it. Throws DeviceError. */
+  virtual void write_lasting(uint64_t offset, const uint8_t* from, uint64_t bytes) = 0;
+  /* What was written is there when this returns. Throws DeviceError. */
+  virtual void flush() = 0;
+  /* The same, and nothing more is written. Throws DeviceError. */
   virtual void seal() = 0;
 };
 

@@ -40,9 +40,13 @@ QueryExecution::QueryExecution(Engine& engine, ResultKeeper& keeper, MessageSink
   if (!request.stream.empty()) {
     if (!request.result_plan.empty() || !request.continuation.empty())
       throw ProtocolError("QUERY with a stream of rows that come last");
+    StreamRequest wanted = parse_stream(request.stream, *program_);
+    if (wanted.stream.device >= engine.devices.size()) throw ProtocolError("QUERY's stream: no such device");
+    Device* const device = wanted.stream.device == TB_DEVICE_HOST ? nullptr
+                                                                  : engine.devices[wanted.stream.device].get();
     stream_ = std::make_unique<RowStream>(
-        parse_stream(request.stream, *program_),
-        RowStream::Needs{engine.workers, engine.admission, engine.streamed_batches, report_});
+        std::move(wanted),
+        RowStream::Needs{engine.workers, engine.admission, engine.streamed_batches, report_, device});
   }
   // Start on a device, or refuse.
   device_ = std::make_unique<QueryDevice>(engine);

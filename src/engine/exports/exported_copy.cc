@@ -181,8 +181,15 @@ void use_streamed(ExportRequest& request, const StreamedBatch& batch) {
     if (made.format != column.shape.format || made.nulls != column.shape.nulls || made.bytes != column.shape.bytes)
       throw ProtocolError("EXPORT_STREAMED: another column");
     // The batch goes back to its stream with the last of them.
-    column.file = std::shared_ptr<UniqueFd>(batch.memory, &batch.memory->file(i));
+    if (batch.on_device) {
+      static_cast<ExportRegions&>(column) = batch.on_device->regions(i);
+      column.memory = std::shared_ptr<ExportedMemory>(batch.on_device, &batch.on_device->memory(i));
+      column.allocation = column.memory->size();
+    } else {
+      column.file = std::shared_ptr<UniqueFd>(batch.memory, &batch.memory->file(i));
+    }
   }
+  if (batch.on_device) request.placed_on = batch.on_device->device();
 }
 
 uint64_t host_bytes(const ExportRequest& request) {

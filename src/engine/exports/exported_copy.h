@@ -26,7 +26,7 @@ struct ExportedColumn : ExportRegions {
   std::string name, type;
   uint64_t allocation = 0;                 // bytes from the memory's start on, in whole pages
   std::shared_ptr<UniqueFd> file;          // a memfd, which others may be in; or
-  std::unique_ptr<ExportedMemory> memory;  // a GPU's
+  std::shared_ptr<ExportedMemory> memory;  // a GPU's
 
   int descriptor() const { return memory ? memory->descriptor() : file->get(); }
 };
@@ -59,6 +59,7 @@ struct ExportRequest {
   TbExportCreate create{};
   std::string source, revision;
   std::vector<ExportedColumn> columns;  // without memory
+  uint32_t placed_on = TB_DEVICE_HOST;  // where the columns' memory is, once they have it
 };
 
 /* Throws ProtocolError. */

@@ -151,6 +151,12 @@ uint32_t Exports::take_left(ExportRequest& request, ExportCharges& charges) {
 /* The request's columns get their memory on the device that it names. Returns the device. */
 uint32_t Exports::place(ExportRequest& request, ExportCharges& charges) {
   if (request.create.flags & TB_EXPORT_LEFT) return take_left(request, charges);
+  if (request.placed_on != TB_DEVICE_HOST) {
+    uint64_t bytes = 0;
+    for (const ExportedColumn& column : request.columns) bytes += column.allocation;
+    charges.push_back(charge(request.placed_on, bytes));
+    return request.placed_on;
+  }
   const uint32_t device = choose_device(request);
   if (device == TB_DEVICE_HOST) return device;
   // Out of memory there: the host's is as right, if slower to read.

@@ -216,6 +216,8 @@ class FileMemory final : public ExportedMemory {
   uint64_t size() const override { return size_; }
   int descriptor() const override { return file_.get(); }
   void write(uint64_t, const uint8_t*, uint64_t) override {}
+  void write_lasting(uint64_t, const uint8_t*, uint64_t) override {}
+  void flush() override {}
   void seal() override {}
 
  private:

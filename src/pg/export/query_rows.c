@@ -128,17 +128,18 @@ take_streamed(RowReceiver *receiver, PlanState *state)
 	const TbStreamBatch	 *batch;
 	TbResultsNext		  next;
 	int					  ncolumns;
+	uint32				  device;
 
 	if (cursor == NULL)
 		return;
-	columns = sink->stream(sink, outputs, &ncolumns);
+	columns = sink->stream(sink, outputs, &ncolumns, &device);
 	list_free(outputs);
 	if (columns == NULL)
 		return;
 	if (state->instrument != NULL)
 		InstrStartNode(state->instrument);
 	tb_run_cursor_enter(cursor);
-	next = tb_run_cursor_stream(cursor, receiver->batch, columns, ncolumns, &batch);
+	next = tb_run_cursor_stream(cursor, receiver->batch, columns, ncolumns, device, &batch);
 	if (next == TB_RESULTS_BATCH && !sink->take_streamed(sink, batch))
 	{
 		tb_run_cursor_lost_streamed(cursor, "a batch was lost with the service");

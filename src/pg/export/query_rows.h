@@ -32,9 +32,11 @@ struct TbRowSink
 					  uint32 first, uint32 nrows);
 	/* Rows that the service writes where they are wanted, batch by batch; NULL: they are
 	 * not wanted so. First what a batch has, by the node's outputs: *ncolumns columns, or
-	 * NULL if the service can not make all of them. Then each batch; false if it is lost.
+	 * NULL if the service can not make all of them, and the device that it moves them to,
+	 * or the host. Then each batch; false if it is lost.
 	 */
-	const TbStreamColumn *(*stream)(TbRowSink *sink, const List *outputs, int *ncolumns);
+	const TbStreamColumn *(*stream)(TbRowSink *sink, const List *outputs, int *ncolumns,
+									uint32 *device);
 	bool				  (*take_streamed)(TbRowSink *sink, const TbStreamBatch *batch);
 	/* Forgets all rows so far; the type stays. NULL: it cannot, and gets no batch before
 	 * all have come. */

@@ -632,7 +632,7 @@ take_left(TbRowSink *sink, const TbLeftColumns *left)
 }
 
 static const TbStreamColumn *
-stream(TbRowSink *sink, const List *outputs, int *ncolumns)
+stream(TbRowSink *sink, const List *outputs, int *ncolumns, uint32 *device)
 {
 	TbCopyBuilder *builder = (TbCopyBuilder *) sink;
 
@@ -652,6 +652,7 @@ stream(TbRowSink *sink, const List *outputs, int *ncolumns)
 													   .format = column->shape.format};
 	}
 	*ncolumns = builder->ncolumns;
+	*device = gpu_of(builder->terms);
 	return builder->stream_columns;
 }
 

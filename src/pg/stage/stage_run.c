@@ -783,7 +783,8 @@ may_stream(const TbStageRun *run)
 
 /* From row `streamed` on. */
 static void
-start_stream(TbRunCursor *cursor, uint64 rows, const TbStreamColumn *columns, int ncolumns)
+start_stream(TbRunCursor *cursor, uint64 rows, const TbStreamColumn *columns, int ncolumns,
+			 uint32 device)
 {
 	TbStageRun	 *run = cursor->run;
 	MemoryContext old = MemoryContextSwitchTo(run->css->ss.ps.state->es_query_cxt);
@@ -795,7 +796,8 @@ start_stream(TbRunCursor *cursor, uint64 rows, const TbStreamColumn *columns, in
 	cursor->stream = (TbStream) {.rows = rows,
 								 .skip = cursor->streamed,
 								 .ncolumns = ncolumns,
-								 .batches = streamed_ahead(rows, columns, ncolumns)};
+								 .batches = streamed_ahead(rows, columns, ncolumns),
+								 .device = device};
 	run->stream = &cursor->stream;
 	run->stream_columns = cursor->stream_columns;
 	cursor->streams = true;
@@ -824,7 +826,7 @@ leave_stream(TbRunCursor *cursor, const char *why)
 
 TbResultsNext
 tb_run_cursor_stream(TbRunCursor *cursor, uint64 rows, const TbStreamColumn *columns,
-					 int ncolumns, const TbStreamBatch **batch)
+					 int ncolumns, uint32 device, const TbStreamBatch **batch)
 {
 	TbFailure	  why;
 	TbResultsNext next;
@@ -839,7 +841,7 @@ tb_run_cursor_stream(TbRunCursor *cursor, uint64 rows, const TbStreamColumn *col
 		cursor->started = false;
 	}
 	if (!cursor->started)
-		start_stream(cursor, rows, columns, ncolumns);
+		start_stream(cursor, rows, columns, ncolumns, device);
 	if (cursor->finished)
 		return TB_RESULTS_END;
 	if (cursor->falling_back)

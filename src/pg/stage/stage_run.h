@@ -143,7 +143,7 @@ extern bool tb_run_cursor_leave_columns(TbRunCursor *cursor, TbLeftColumns *left
  */
 extern TbResultsNext tb_run_cursor_stream(TbRunCursor *cursor, uint64 rows,
 										  const TbStreamColumn *columns, int ncolumns,
-										  const TbStreamBatch **batch);
+										  uint32 device, const TbStreamBatch **batch);
 
 /* Its rows have been taken; or are lost, and come from the node as tuples. */
 extern void tb_run_cursor_took_streamed(TbRunCursor *cursor, uint64 rows);

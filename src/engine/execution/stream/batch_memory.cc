@@ -1,9 +1,10 @@
 /*
  * batch_memory.cc - see batch_memory.h.
  *
- * Owns the descriptors and mappings of a stream's batches. Called by row_stream.cc and, when the last importer of a
- * batch goes, by the thread that notices. A fresh page is written by a system call, which need not clear it; one that
- * was written before through a mapping, which costs nothing but the copy.
+ * Owns the descriptors and mappings of a stream's batches. Called by row_stream.cc, stream_columns.cc and
+ * device_batch.cc and, when the last importer of a batch goes, by the thread that notices. A fresh page is written by a
+ * system call, which need not clear it; one that was written before through a mapping, which costs nothing but the
+ * copy.
  */
 #include "engine/execution/stream/batch_memory.h"
 
@@ -41,8 +42,8 @@ UniqueFd open_to_read(int file) {
 
 }  // namespace
 
-BatchMemory::BatchMemory(uint32_t ncolumns, Admission& admission)
-    : admission_(admission), extents_(size_t{ncolumns} * kRegionsOfColumn) {
+BatchMemory::BatchMemory(uint32_t ncolumns, Admission& admission, Device* reader)
+    : admission_(admission), reader_(reader), extents_(size_t{ncolumns} * kRegionsOfColumn) {
   const uint64_t size = tb_export_file_size(ncolumns);
   for (uint32_t i = 0; i < tb_export_files(ncolumns); i++) {
     File file{UniqueFd(memfd_create("pg_turbine batch", MFD_CLOEXEC | MFD_ALLOW_SEALING)), {}};
@@ -55,8 +56,7 @@ BatchMemory::BatchMemory(uint32_t ncolumns, Admission& admission)
 }
 
 BatchMemory::~BatchMemory() {
-  for (const Extent& extent : extents_)
-    if (extent.mapped) munmap(extent.mapped, extent.mapped_bytes);
+  for (Extent& extent : extents_) unmap(extent);
 }
 
 UniqueFd& BatchMemory::file(uint32_t column) { return files_[tb_export_file_of(column)].shared; }
@@ -68,7 +68,11 @@ void BatchMemory::charge(uint64_t bytes) {
 
 uint64_t BatchMemory::bytes_used() const {
   uint64_t bytes = 0;
-  for (const Extent& extent : extents_) bytes += (extent.used + kBatchPage - 1) / kBatchPage * kBatchPage;
+  for (const Extent& extent : extents_) {
+    // A device that has registered a mapping has made all of its pages.
+    const uint64_t made = std::max<uint64_t>(extent.used, reader_ ? extent.mapped_bytes : 0);
+    bytes += (made + kBatchPage - 1) / kBatchPage * kBatchPage;
+  }
   return bytes;
 }
 
@@ -77,22 +81,43 @@ void BatchMemory::hand_over() {
   charged_ = 0;
 }
 
+void BatchMemory::unmap(Extent& extent) {
+  if (!extent.mapped) return;
+  if (reader_) reader_->unregister_slot_memory(extent.mapped);
+  munmap(extent.mapped, extent.mapped_bytes);
+  extent.mapped = nullptr;
+  extent.mapped_bytes = 0;
+}
+
+/* Registering costs more than a copy, so a mapping for a device has room for a batch whose texts are a little longer.
+ */
+void BatchMemory::map_used(size_t number) {
+  Extent& extent = extents_[number];
+  const uint64_t used = extent.used;
+  if (used <= extent.mapped_bytes) return;
+  unmap(extent);
+  const auto column = static_cast<uint32_t>(number / kRegionsOfColumn);
+  const uint64_t at = tb_export_base_of(column) + kRegionAt[number % kRegionsOfColumn];
+  const uint64_t wanted = reader_ ? used + used / 16 : used;
+  const uint64_t bytes = (wanted + kBatchPage - 1) / kBatchPage * kBatchPage;
+  void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                            files_[tb_export_file_of(column)].own.get(), static_cast<off_t>(at));
+  if (mapped == MAP_FAILED) return;
+  extent.mapped = static_cast<uint8_t*>(mapped);
+  extent.mapped_bytes = bytes;
+  if (reader_) reader_->register_slot_memory(mapped, bytes);
+}
+
+/* Where mapping fails, system calls do as well. */
 void BatchMemory::use_again() {
-  for (size_t i = 0; i < extents_.size(); i++) {
-    Extent& extent = extents_[i];
-    const uint64_t used = extent.used;
-    if (used <= extent.mapped_bytes) continue;
-    if (extent.mapped) munmap(extent.mapped, extent.mapped_bytes);
-    extent.mapped = nullptr;
-    extent.mapped_bytes = 0;
-    const auto column = static_cast<uint32_t>(i / kRegionsOfColumn);
-    const uint64_t at = tb_export_base_of(column) + kRegionAt[i % kRegionsOfColumn];
-    void* const mapped = mmap(nullptr, used, PROT_READ | PROT_WRITE, MAP_SHARED,
-                              files_[tb_export_file_of(column)].own.get(), static_cast<off_t>(at));
-    if (mapped == MAP_FAILED) continue;  // system calls do as well
-    extent.mapped = static_cast<uint8_t*>(mapped);
-    extent.mapped_bytes = used;
-  }
+  for (size_t i = 0; i < extents_.size(); i++) map_used(i);
+}
+
+const uint8_t* BatchMemory::content(uint32_t column, Region region, uint64_t bytes) {
+  const size_t number = size_t{column} * kRegionsOfColumn + region;
+  map_used(number);
+  if (bytes > extents_[number].mapped_bytes) fail_batch("mmap");
+  return extents_[number].mapped;
 }
 
 uint8_t* BatchMemory::mapped(uint32_t column, Region region, uint64_t offset, uint64_t bytes) const {
@@ -122,48 +147,6 @@ void BatchMemory::write(uint32_t column, Region region, uint64_t offset, const v
   uint64_t used = extent.used;
   while (end > used && !extent.used.compare_exchange_weak(used, end)) {
   }
-}
-
-std::shared_ptr<BatchMemory> BatchPool::take() {
-  std::unique_ptr<BatchMemory> memory;
-  {
-    std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      memory = std::move(idle_.back());
-      idle_.pop_back();
-    }
-  }
-  if (memory)
-    memory->use_again();
-  else
-    memory = std::make_unique<BatchMemory>(ncolumns_, admission_);
-  return {memory.release(), [pool = weak_from_this()](BatchMemory* back) {
-            std::unique_ptr<BatchMemory> own(back);
-            if (const auto still_there = pool.lock()) still_there->give_back(std::move(own));
-          }};
-}
-
-/* What is kept counts as the stream's again; without room for it, it goes. */
-void BatchPool::give_back(std::unique_ptr<BatchMemory> memory) noexcept {
-  try {
-    const uint64_t bytes = memory->bytes_used();
-    {
-      std::lock_guard lock(mutex_);
-      if (closed_ || idle_.size() >= most_idle_) return;
-    }
-    if (bytes > memory->charged()) memory->charge(bytes - memory->charged());
-    std::lock_guard lock(mutex_);
-    if (!closed_) idle_.push_back(std::move(memory));
-  } catch (const DeviceError&) {
-  } catch (const std::bad_alloc&) {
-  }
-}
-
-void BatchPool::close() {
-  std::vector<std::unique_ptr<BatchMemory>> gone;
-  std::lock_guard lock(mutex_);
-  closed_ = true;
-  gone.swap(idle_);
 }
 
 }  // namespace turbine

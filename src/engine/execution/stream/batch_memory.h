@@ -1,10 +1,9 @@
 /*
- * batch_memory.h - memory of a stream's batches, which other processes open (turbine/export.h), and the pool in which
- * it waits to be used again.
+ * batch_memory.h - the host's memory of a stream's batches, which other processes open (turbine/export.h) or which is
+ * on its way to a GPU.
  *
  * The first write to a page of a memfd costs ten times what later writes cost: the kernel finds a page and clears it.
- * So memory that nobody has open any more serves the stream's next batches. It never serves anybody else: whoever had
- * a batch of this stream may have any other of it.
+ * So the memory is used again (batch_pool.h).
  *
  * Importers get descriptors that cannot write. A file keeps its size: nobody dies of SIGBUS.
  */
@@ -12,11 +11,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
-#include <mutex>
 #include <vector>
 
 #include "engine/code/unique_fd.h"
+#include "engine/device/device.h"
 #include "engine/execution/admission.h"
 
 namespace turbine {
@@ -24,8 +22,8 @@ namespace turbine {
 /* The memfds of one batch. write() by any thread; all else by one at a time. */
 class BatchMemory {
  public:
-  /* Throws DeviceError. */
-  BatchMemory(uint32_t ncolumns, Admission& admission);
+  /* `reader`: the device that will copy what is mapped, which outlives this; or null. Throws DeviceError. */
+  BatchMemory(uint32_t ncolumns, Admission& admission, Device* reader = nullptr);
   ~BatchMemory();
   BatchMemory(const BatchMemory&) = delete;
 
@@ -50,6 +48,9 @@ class BatchMemory {
   /* Pages that were written before are written by mappings from now on. */
   void use_again();
 
+  /* What was written of a region, until the next use_again(): mapped if it was not. Throws DeviceError. */
+  const uint8_t* content(uint32_t column, Region region, uint64_t bytes);
+
   /* A descriptor for importers, as long as this lives; a column's file is tb_export_file_of(). */
   UniqueFd& file(uint32_t column);
 
@@ -63,34 +64,15 @@ class BatchMemory {
     uint64_t mapped_bytes = 0;
   };
 
+  void map_used(size_t number);
+  void unmap(Extent& extent);
+
   Admission& admission_;
+  Device* const reader_;
   std::vector<File> files_;
   std::vector<Extent> extents_;  // four a column
   std::vector<Admission::Grant> grants_;
   uint64_t charged_ = 0;
-};
-
-/* Memory that waits for the stream's next batch. Thread-safe. */
-class BatchPool : public std::enable_shared_from_this<BatchPool> {
- public:
-  BatchPool(uint32_t ncolumns, size_t most_idle, Admission& admission)
-      : ncolumns_(ncolumns), most_idle_(most_idle), admission_(admission) {}
-
-  /* Comes back here when its last owner lets go, whatever thread that is on. Throws DeviceError. */
-  std::shared_ptr<BatchMemory> take();
-
-  /* The stream has ended: what waits is freed, and so is what comes back. */
-  void close();
-
- private:
-  void give_back(std::unique_ptr<BatchMemory> memory) noexcept;
-
-  const uint32_t ncolumns_;
-  const size_t most_idle_;
-  Admission& admission_;
-  std::mutex mutex_;  // protects what follows
-  std::vector<std::unique_ptr<BatchMemory>> idle_;
-  bool closed_ = false;
 };
 
 }  // namespace turbine

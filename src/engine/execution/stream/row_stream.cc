@@ -43,8 +43,18 @@ StreamId random_id() {
 RowStream::RowStream(StreamRequest request, const Needs& needs)
     : request_(std::move(request)),
       needs_(needs),
-      pool_(std::make_shared<BatchPool>(request_.stream.ncolumns, request_.stream.batches + kIdleBatches,
-                                        needs.admission)),
+      pool_(std::make_shared<BatchPool<BatchMemory>>(
+          request_.stream.batches + kIdleBatches,
+          [ncolumns = request_.stream.ncolumns, &admission = needs.admission, device = needs.device] {
+            return std::make_unique<BatchMemory>(ncolumns, admission, device);
+          })),
+      device_pool_(needs.device
+                       ? std::make_shared<BatchPool<DeviceBatch>>(
+                             request_.stream.batches + kIdleBatches,
+                             [stream = request_.stream, &admission = needs.admission, device = needs.device] {
+                               return std::make_unique<DeviceBatch>(stream.ncolumns, *device, stream.device, admission);
+                             })
+                       : nullptr),
       skip_(request_.stream.skip) {}
 
 void RowStream::take(const TaskPlace& place, TaskRows rows) {
@@ -276,11 +286,23 @@ void RowStream::run_write(const Write& write) noexcept {
 void RowStream::complete(Batch& batch) {
   try {
     batch.content.complete();
+    if (device_pool_) move_to_device(batch);
     std::lock_guard lock(mutex_);
     batch.is_complete = true;
     post_complete();
   } catch (...) {
     fail_stream();
+  }
+}
+
+/* Without room on the device the batch stays where it is: whoever takes it may still move it. */
+void RowStream::move_to_device(Batch& batch) {
+  try {
+    auto moved = device_pool_->take();
+    moved->fill(batch.content.shapes(), batch.content.rows(), *batch.content.memory());
+    batch.on_device = std::move(moved);
+    batch.content.drop_memory();
+  } catch (const DeviceError&) {
   }
 }
 
@@ -292,27 +314,13 @@ void RowStream::post_complete() {
     const Batch& batch = *batches_.begin()->second;
     const StreamId id = random_id();
     const std::vector<uint8_t> described = batch.content.describe(id);
-    needs_.streamed.add(id, streamed_of(batch, described));
+    needs_.streamed.add(id, {batch.content.rows(), batch.content.shapes(), batch.content.memory(), batch.on_device});
     posted_.push_back(id);
     posted_rows_ += batch.content.rows();
     needs_.report.post(TB_MSG_STREAM_BATCH, described);
     batches_.erase(batches_.begin());
   }
   if (input_ended_ && batches_.empty() && waiting_ == 0) needs_.report.wake();
-}
-
-StreamedBatch RowStream::streamed_of(const Batch& batch, std::span<const uint8_t> described) const {
-  StreamedBatch streamed{batch.content.rows(), {}, batch.content.memory()};
-  for (size_t i = 0; i < request_.columns.size(); i++) {
-    uint64_t numbers[2];
-    memcpy(numbers, described.data() + sizeof(TbStreamBatch) + i * sizeof numbers, sizeof numbers);
-    TbExportColumn shape{};
-    shape.format = request_.columns[i].format;
-    shape.nulls = numbers[0];
-    shape.bytes = numbers[1];
-    streamed.shapes.push_back(shape);
-  }
-  return streamed;
 }
 
 void RowStream::batch_taken() {
@@ -362,6 +370,7 @@ void RowStream::end() {
   for (const StreamId& id : posted_) needs_.streamed.take(id);
   posted_.clear();
   pool_->close();
+  if (device_pool_) device_pool_->close();
 }
 
 }  // namespace turbine

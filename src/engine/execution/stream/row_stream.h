@@ -24,6 +24,8 @@
 #include "engine/device/row_taker.h"
 #include "engine/execution/query_report.h"
 #include "engine/execution/stream/batch_memory.h"
+#include "engine/execution/stream/batch_pool.h"
+#include "engine/execution/stream/device_batch.h"
 #include "engine/execution/stream/stream_columns.h"
 #include "engine/execution/stream/streamed_batches.h"
 #include "engine/source/files/read_rows.h"
@@ -39,6 +41,7 @@ class RowStream final : public RowTaker {
     Admission& admission;
     StreamedBatches& streamed;
     QueryReport& report;
+    Device* device = nullptr;  // the one that the request names; null: the host
   };
   RowStream(StreamRequest request, const Needs& needs);
   ~RowStream() override { end(); }
@@ -83,6 +86,7 @@ class RowStream final : public RowTaker {
     Batch(const std::vector<StreamColumn>& columns, std::shared_ptr<BatchMemory> memory)
         : content(columns, std::move(memory)) {}
     StreamBatch content;
+    std::shared_ptr<DeviceBatch> on_device;  // null: it is in the host's memory
     uint32_t writes = 0;     // under way
     bool is_closed = false;  // no row is placed any more
     bool is_complete = false;
@@ -108,12 +112,12 @@ class RowStream final : public RowTaker {
   void start(Writes writes, bool here);
   void run_write(const Write& write) noexcept;
   void complete(Batch& batch);
+  void move_to_device(Batch& batch);
   void fail_stream() noexcept;
-  StreamedBatch streamed_of(const Batch& batch, std::span<const uint8_t> described) const;
-
   const StreamRequest request_;
   const Needs needs_;
-  const std::shared_ptr<BatchPool> pool_;
+  const std::shared_ptr<BatchPool<BatchMemory>> pool_;
+  const std::shared_ptr<BatchPool<DeviceBatch>> device_pool_;  // null: batches stay in the host's memory
   std::function<void()> on_room_;
   std::atomic<bool> wants_input_{true};
 

@@ -3,6 +3,7 @@
 #include "engine/execution/stream/row_stream.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +19,8 @@ namespace turbine {
 namespace {
 
 constexpr uint64_t kStreamBudget = uint64_t{1} << 30;
+constexpr uint64_t kDeviceBudget = uint64_t{64} << 20;
+constexpr uint32_t kDeviceNumber = 1;
 
 /* What a backend would get. */
 class Messages final : public MessageSink {
@@ -62,25 +65,81 @@ bool soon(const Condition& condition) {
   return false;
 }
 
+/* Memory of a device that is a file. */
+class FileOfDevice final : public ExportedMemory {
+ public:
+  explicit FileOfDevice(uint64_t size) : size_(size), file_(memfd_create("device", MFD_CLOEXEC)) {}
+  uint64_t size() const override { return size_; }
+  int descriptor() const override { return file_.get(); }
+  void write(uint64_t offset, const uint8_t* from, uint64_t bytes) override {
+    EXPECT_LE(offset + bytes, size_);
+    EXPECT_EQ(pwrite(file_.get(), from, bytes, static_cast<off_t>(offset)), static_cast<ssize_t>(bytes));
+  }
+  void write_lasting(uint64_t offset, const uint8_t* from, uint64_t bytes) override { write(offset, from, bytes); }
+  void flush() override {}
+  void seal() override {}
+
+ private:
+  const uint64_t size_;
+  const UniqueFd file_;
+};
+
+/* A device that has nothing but such memory. */
+class MemoryDevice final : public Device {
+ public:
+  ~MemoryDevice() override { EXPECT_TRUE(registered_.empty()); }
+  TbDeviceInfo info() const override { return {}; }
+  TbTarget target() const override { return TB_TARGET_PTX; }
+  std::string cpu() const override { return {}; }
+  std::string features() const override { return {}; }
+  ChunkShape chunk_shape(uint64_t, bool) const override { return {1, 1}; }
+  std::shared_ptr<LoadedCode> load(std::span<const uint8_t>, const Program&) override { return nullptr; }
+  std::string machine_code(std::span<const uint8_t>) override { return {}; }
+  QueryNeeds needs(const Program&, double, uint32_t, uint32_t) const override { return {0}; }
+  std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program>, std::shared_ptr<const std::string>,
+                                     std::shared_ptr<LoadedCode>, JoinTables, double, uint64_t,
+                                     QueryProfile*) override {
+    return nullptr;
+  }
+  std::unique_ptr<ExportedMemory> export_memory(uint64_t bytes) override {
+    made++;
+    return std::make_unique<FileOfDevice>(device_pages(bytes));
+  }
+  void register_slot_memory(void* base, uint64_t size) override {
+    std::lock_guard lock(mutex_);
+    EXPECT_TRUE(registered_.emplace(base, size).second);
+  }
+  void unregister_slot_memory(void* base) override {
+    std::lock_guard lock(mutex_);
+    EXPECT_EQ(registered_.erase(base), 1u);
+  }
+  std::atomic<uint32_t> made{0};
+
+ private:
+  std::mutex mutex_;
+  std::map<void*, uint64_t> registered_;
+};
+
 /* A stream of (number, whether it is even or NULL, its text or NULL, a date). */
 class RowStreamTest : public ::testing::Test {
  protected:
-  RowStreamTest() : admission_({kStreamBudget}), report_(messages_), workers_("test", 3) {
+  RowStreamTest() : admission_({kStreamBudget, kDeviceBudget}), report_(messages_), workers_("test", 3) {
     program_.source = TB_SOURCE_ROWS;
     program_.sink = TB_SINK_PROJECT;
     program_.outputs = {program_.column(TB_TYPE_INT8), program_.column(TB_TYPE_BOOL, true),
                         program_.column(TB_TYPE_TEXT, true), program_.column(TB_TYPE_DATE)};
   }
 
-  RowStream& start(uint64_t rows, uint32_t batches = 2, uint64_t skip = 0, uint32_t ncolumns = 4) {
+  RowStream& start(uint64_t rows, uint32_t batches = 2, uint64_t skip = 0, uint32_t ncolumns = 4,
+                   Device* device = nullptr) {
     const TbStreamColumn columns[] = {
         {0, TB_EXPORT_INT64}, {1, TB_EXPORT_BOOL}, {2, TB_EXPORT_UTF8}, {3, TB_EXPORT_DATE32}};
-    const TbStream head{rows, skip, ncolumns, batches};
+    const TbStream head{rows, skip, ncolumns, batches, device ? kDeviceNumber : TB_DEVICE_HOST, 0};
     std::vector<uint8_t> bytes(sizeof head + ncolumns * sizeof columns[0]);
     memcpy(bytes.data(), &head, sizeof head);
     memcpy(bytes.data() + sizeof head, columns, ncolumns * sizeof columns[0]);
     stream_.emplace(parse_stream(bytes, Program::parse(program_.blob())),
-                    RowStream::Needs{workers_, admission_, streamed_, report_});
+                    RowStream::Needs{workers_, admission_, streamed_, report_, device});
     stream_->tell_of_room([this] { told_++; });
     return *stream_;
   }
@@ -127,13 +186,24 @@ class RowStreamTest : public ::testing::Test {
   static std::vector<T> region(const StreamedBatch& batch, uint32_t column, uint64_t at, uint64_t count) {
     std::vector<T> values(count);
     const auto bytes = static_cast<ssize_t>(count * sizeof(T));
-    EXPECT_EQ(pread(batch.memory->file(column).get(), values.data(), count * sizeof(T), static_cast<off_t>(at)), bytes);
+    int file;
+    if (batch.on_device) {
+      const ExportRegions& on_device = batch.on_device->regions(column);
+      file = batch.on_device->memory(column).descriptor();
+      at = at == TB_EXPORT_VALUES_AT     ? on_device.values.offset
+           : at == TB_EXPORT_VALIDITY_AT ? on_device.validity.offset
+           : at == TB_EXPORT_BYTES_AT    ? on_device.bytes.offset
+                                         : on_device.bits.offset;
+    } else {
+      file = batch.memory->file(column).get();
+    }
+    EXPECT_EQ(pread(file, values.data(), count * sizeof(T), static_cast<off_t>(at)), bytes);
     return values;
   }
 
   /* All of the batch are the rows from number `first` on. */
   static void expect_rows(const StreamedBatch& batch, int64_t first) {
-    ASSERT_TRUE(batch.memory);
+    ASSERT_TRUE(batch.memory || batch.on_device);
     const auto n = batch.rows;
     const auto numbers = region<int64_t>(batch, 0, TB_EXPORT_VALUES_AT, n);
     const auto even = region<uint8_t>(batch, 1, TB_EXPORT_VALUES_AT, n);
@@ -310,6 +380,45 @@ TEST_F(RowStreamTest, ColumnsOfFixedWidthGoToTheirBatchAsTheyAreRead) {
   EXPECT_EQ(stream.begin_piece(6, 10).way, RowsPlace::Way::kTasks);
 }
 
+TEST_F(RowStreamTest, BatchesMoveToADevice) {
+  MemoryDevice device;
+  RowStream& stream = start(1000, 2, 0, 4, &device);
+  constexpr int64_t kPieces = 30;
+  for (int64_t piece = 0; piece < kPieces; piece++)
+    stream.take({static_cast<uint64_t>(piece), 0, true}, rows(piece * 400, 400));
+  stream.finish();
+  for (size_t i = 0; i < kPieces * 400 / 1000; i++) {
+    ASSERT_TRUE(soon([&] { return messages_.batches() > i; }));
+    const StreamedBatch batch = take(i);
+    ASSERT_TRUE(batch.on_device);
+    EXPECT_FALSE(batch.memory);
+    EXPECT_EQ(batch.on_device->device(), kDeviceNumber);
+    expect_rows(batch, static_cast<int64_t>(i) * 1000);
+    stream.batch_taken();
+  }
+  EXPECT_TRUE(stream.all_taken());
+  EXPECT_LE(device.made, 3 * 4u) << "memory is used again";
+  EXPECT_GT(admission_.usage(kDeviceNumber).used, 0u);
+  stream_.reset();
+  EXPECT_EQ(admission_.usage(kDeviceNumber).used, 0u);
+  EXPECT_EQ(admission_.usage(TB_DEVICE_HOST).used, 0u);
+}
+
+TEST_F(RowStreamTest, BatchesStayWithoutRoomOnTheDevice) {
+  MemoryDevice device;
+  const Admission::Grant taken = admission_.reserve(kDeviceNumber, kDeviceBudget - (uint64_t{4} << 20));
+  RowStream& stream = start(1000, 2, 0, 4, &device);
+  stream.take({0, 0, true}, rows(0, 1000));
+  stream.finish();
+  ASSERT_TRUE(soon([&] { return messages_.batches() == 1; }));
+  const StreamedBatch batch = take(0);
+  EXPECT_FALSE(batch.on_device);
+  expect_rows(batch, 0);
+  EXPECT_FALSE(messages_.failed());
+  stream.batch_taken();
+  stream_.reset();
+}
+
 TEST_F(RowStreamTest, RequestsThatCannotBe) {
   const Program program = Program::parse(program_.blob());
   const auto parse = [&](TbStream head, TbStreamColumn column) {
@@ -318,15 +427,15 @@ TEST_F(RowStreamTest, RequestsThatCannotBe) {
     memcpy(bytes.data() + sizeof head, &column, sizeof column);
     return parse_stream(bytes, program);
   };
-  EXPECT_EQ(parse({1, 0, 1, 1}, {0, TB_EXPORT_INT64}).source_columns.size(), 1u);
-  EXPECT_TRUE(parse({1, 0, 1, 1}, {2, TB_EXPORT_UTF8}).source_columns.empty());
-  EXPECT_THROW(parse({0, 0, 1, 1}, {0, TB_EXPORT_INT64}), ProtocolError);
-  EXPECT_THROW(parse({1, 0, 1, 0}, {0, TB_EXPORT_INT64}), ProtocolError);
-  EXPECT_THROW(parse({1, 0, 2, 1}, {0, TB_EXPORT_INT64}), ProtocolError);
-  EXPECT_THROW(parse({TB_STREAM_MOST_ROWS + 1, 0, 1, 1}, {0, TB_EXPORT_INT64}), ProtocolError);
-  EXPECT_THROW(parse({1, 0, 1, 1}, {4, TB_EXPORT_INT64}), ProtocolError);
-  EXPECT_THROW(parse({1, 0, 1, 1}, {0, TB_EXPORT_UTF8}), ProtocolError);
-  EXPECT_THROW(parse({1, 0, 1, 1}, {0, 99}), ProtocolError);
+  EXPECT_EQ(parse({1, 0, 1, 1, 0, 0}, {0, TB_EXPORT_INT64}).source_columns.size(), 1u);
+  EXPECT_TRUE(parse({1, 0, 1, 1, 0, 0}, {2, TB_EXPORT_UTF8}).source_columns.empty());
+  EXPECT_THROW(parse({0, 0, 1, 1, 0, 0}, {0, TB_EXPORT_INT64}), ProtocolError);
+  EXPECT_THROW(parse({1, 0, 1, 0, 0, 0}, {0, TB_EXPORT_INT64}), ProtocolError);
+  EXPECT_THROW(parse({1, 0, 2, 1, 0, 0}, {0, TB_EXPORT_INT64}), ProtocolError);
+  EXPECT_THROW(parse({TB_STREAM_MOST_ROWS + 1, 0, 1, 1, 0, 0}, {0, TB_EXPORT_INT64}), ProtocolError);
+  EXPECT_THROW(parse({1, 0, 1, 1, 0, 0}, {4, TB_EXPORT_INT64}), ProtocolError);
+  EXPECT_THROW(parse({1, 0, 1, 1, 0, 0}, {0, TB_EXPORT_UTF8}), ProtocolError);
+  EXPECT_THROW(parse({1, 0, 1, 1, 0, 0}, {0, 99}), ProtocolError);
 }
 
 }  // namespace

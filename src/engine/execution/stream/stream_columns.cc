@@ -287,6 +287,17 @@ void StreamBatch::complete() {
   }
 }
 
+std::vector<TbExportColumn> StreamBatch::shapes() const {
+  std::vector<TbExportColumn> shapes;
+  for (size_t i = 0; i < columns_.size(); i++) {
+    TbExportColumn& shape = shapes.emplace_back(TbExportColumn{});
+    shape.format = columns_[i].format;
+    shape.nulls = state_[i].nulls;
+    shape.bytes = state_[i].bytes;
+  }
+  return shapes;
+}
+
 std::vector<uint8_t> StreamBatch::describe(const StreamId& id) const {
   TbStreamBatch head{};
   memcpy(head.id.bytes, id.data(), id.size());

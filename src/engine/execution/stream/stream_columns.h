@@ -80,9 +80,13 @@ class StreamBatch {
   /* All runs are written: what is left. */
   void complete();
 
-  /* After that. */
+  // After that:
   std::vector<uint8_t> describe(const StreamId& id) const;
+  /* But for names and types. */
+  std::vector<TbExportColumn> shapes() const;
   const std::shared_ptr<BatchMemory>& memory() const { return memory_; }
+  /* Its content lies elsewhere. */
+  void drop_memory() { memory_.reset(); }
 
  private:
   static constexpr uint64_t kBitRows = 1 << 20;  // of one piece of bits
@@ -99,7 +103,7 @@ class StreamBatch {
   void write_bits(uint32_t number, BatchMemory::Region region, const std::deque<Words>& bits);
 
   const std::vector<StreamColumn>& columns_;
-  const std::shared_ptr<BatchMemory> memory_;
+  std::shared_ptr<BatchMemory> memory_;
   std::vector<Column> state_;
   uint64_t rows_ = 0, placed_bytes_ = 0;
 };

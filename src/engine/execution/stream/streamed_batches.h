@@ -11,6 +11,7 @@
 #include <mutex>
 #include <utility>
 
+#include "engine/execution/stream/device_batch.h"
 #include "engine/execution/stream/stream_columns.h"
 
 namespace turbine {
@@ -18,7 +19,9 @@ namespace turbine {
 struct StreamedBatch {
   uint64_t rows = 0;
   std::vector<TbExportColumn> shapes;  // but for names and types
+  // One of both:
   std::shared_ptr<BatchMemory> memory;
+  std::shared_ptr<DeviceBatch> on_device;
 };
 
 class StreamedBatches {

@@ -22,8 +22,7 @@ constexpr auto kCrossingLook = std::chrono::microseconds(20);
 }  // namespace
 
 CudaExportedMemory::Staging::Staging(CudaContext& context, const Driver& driver)
-    : stream(context.streams(), driver),
-      memory(context.pinned_memory().allocate(driver, 2 * kStagedHalf, nullptr)),
+    : memory(context.pinned_memory().allocate(driver, 2 * kStagedHalf, nullptr)),
       crossed{UniqueEvent(driver), UniqueEvent(driver)} {}
 
 CudaExportedMemory::CudaExportedMemory(std::shared_ptr<CudaContext> context, const Driver& driver, uint64_t bytes)
@@ -81,7 +80,10 @@ void CudaExportedMemory::unmap() noexcept {
 }
 
 void CudaExportedMemory::release() noexcept {
+  // A copy that failed half way may still read memory that others get now.
+  if (stream_) driver_.note(driver_.stream_synchronize(stream_->get()));
   staging_.reset();
+  stream_.reset();
   unmap();
   if (descriptor_ >= 0) close(descriptor_);
   descriptor_ = -1;
@@ -89,10 +91,20 @@ void CudaExportedMemory::release() noexcept {
   created_ = false;
 }
 
-void CudaExportedMemory::write(uint64_t offset, const uint8_t* from, uint64_t bytes) {
+void CudaExportedMemory::begin_write(uint64_t offset, uint64_t bytes) {
   context_->enter(driver_);
   if (!mapped_ || offset > size_ || bytes > size_ - offset)
     throw DeviceError(TB_FALLBACK_PROTOCOL, "a write beyond exported memory");
+  if (!stream_) stream_.emplace(context_->streams(), driver_);
+}
+
+void CudaExportedMemory::write_lasting(uint64_t offset, const uint8_t* from, uint64_t bytes) {
+  begin_write(offset, bytes);
+  driver_.check(driver_.memcpy_htod_async(address_ + offset, from, static_cast<size_t>(bytes), stream_->get()));
+}
+
+void CudaExportedMemory::write(uint64_t offset, const uint8_t* from, uint64_t bytes) {
+  begin_write(offset, bytes);
   if (!staging_) staging_.emplace(*context_, driver_);
   while (bytes > 0) {
     const size_t half = staging_->next;
@@ -101,9 +113,8 @@ void CudaExportedMemory::write(uint64_t offset, const uint8_t* from, uint64_t by
     // A half of the memory is filled while the other one crosses the bus.
     while (staging_->under_way[half] && !staging_->crossed[half].reached()) std::this_thread::sleep_for(kCrossingLook);
     std::memcpy(place, from, now);
-    driver_.check(
-        driver_.memcpy_htod_async(address_ + offset, place, static_cast<size_t>(now), staging_->stream.get()));
-    staging_->crossed[half].record(staging_->stream.get());
+    driver_.check(driver_.memcpy_htod_async(address_ + offset, place, static_cast<size_t>(now), stream_->get()));
+    staging_->crossed[half].record(stream_->get());
     staging_->under_way[half] = true;
     staging_->next = 1 - half;
     from += now;
@@ -112,10 +123,15 @@ void CudaExportedMemory::write(uint64_t offset, const uint8_t* from, uint64_t by
   }
 }
 
-void CudaExportedMemory::seal() {
+void CudaExportedMemory::flush() {
   context_->enter(driver_);
-  if (staging_) driver_.check(driver_.stream_synchronize(staging_->stream.get()));
+  if (stream_) driver_.check(driver_.stream_synchronize(stream_->get()));
   staging_.reset();
+  stream_.reset();
+}
+
+void CudaExportedMemory::seal() {
+  flush();
   unmap();
 }
 

@@ -28,6 +28,8 @@ class CudaExportedMemory final : public ExportedMemory {
   /* Until it is sealed. */
   DevicePtr address() const { return address_; }
   void write(uint64_t offset, const uint8_t* from, uint64_t bytes) override;
+  void write_lasting(uint64_t offset, const uint8_t* from, uint64_t bytes) override;
+  void flush() override;
   void seal() override;
 
  private:
@@ -35,11 +37,11 @@ class CudaExportedMemory final : public ExportedMemory {
   void map(const MemoryProperties& properties);
   void release() noexcept;
   void unmap() noexcept;
+  void begin_write(uint64_t offset, uint64_t bytes);
 
   /* Pinned memory through which ordinary memory crosses, one half while the other is filled. */
   struct Staging {
     explicit Staging(CudaContext& context, const Driver& driver);
-    UniqueStream stream;
     Block memory;
     std::array<UniqueEvent, 2> crossed;
     std::array<bool, 2> under_way{};
@@ -53,6 +55,7 @@ class CudaExportedMemory final : public ExportedMemory {
   bool created_ = false, mapped_ = false;
   DevicePtr address_ = 0;  // 0: none is reserved
   int descriptor_ = -1;
+  std::optional<UniqueStream> stream_;  // between the first write and flush()
   std::optional<Staging> staging_;
 };
 

@@ -49,6 +49,32 @@ TEST(CudaExportedMemory, ShowsWhatWasWritten) {
   EXPECT_EQ(fake.misuse(), std::vector<std::string>());
 }
 
+/* A batch's memory is written again and again. */
+TEST(CudaExportedMemory, IsWrittenAgainAfterFlush) {
+  FakeDriver fake{FakeOptions{}};
+  auto context = std::make_shared<CudaContext>(fake.table(), 0, 13000, kBudget);
+  {
+    context->enter(context->driver());
+    CudaExportedMemory memory(context, context->driver(), kPage);
+    for (uint8_t round = 1; round < 4; round++) {
+      const std::vector<uint8_t> data(5000, round);
+      memory.write_lasting(uint64_t{round} * 100, data.data(), data.size());
+      memory.write(uint64_t{round} * 10000, data.data(), data.size());
+      memory.flush();
+      for (const uint64_t at : {100, 10000}) {
+        std::vector<uint8_t> found(data.size());
+        EXPECT_EQ(pread(memory.descriptor(), found.data(), found.size(), static_cast<off_t>(at * round)), 5000);
+        EXPECT_EQ(found, data);
+      }
+    }
+    const uint8_t byte = 0;
+    EXPECT_THROW(memory.write_lasting(kPage, &byte, 1), DeviceError);
+  }
+  context.reset();
+  EXPECT_EQ(fake.leaks(), std::vector<std::string>());
+  EXPECT_EQ(fake.misuse(), std::vector<std::string>());
+}
+
 TEST(CudaExportedMemory, EveryCallMayFail) {
   for (const Result result : {kOutOfMemory, kInvalidValue}) {
     const std::vector<uint8_t> data = pattern(20 << 20);
@@ -61,6 +87,8 @@ TEST(CudaExportedMemory, EveryCallMayFail) {
       try {
         context->enter(context->driver());
         CudaExportedMemory memory(context, context->driver_with(faults), data.size());
+        memory.write_lasting(0, data.data(), data.size());
+        memory.flush();
         memory.write(0, data.data(), data.size());
         memory.seal();
         // A failure to give something back is none of the caller's.
