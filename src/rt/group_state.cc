@@ -10,6 +10,7 @@
  * rows use volatile loads. LLVM's NVPTX backend drops stronger orders silently.
  *
  * rt_warp_*: all 32 lanes of a warp arrive together; one of them writes.
+ * rt_block_*: all threads of a block arrive together.
  * rt_peers_*: the lanes of a warp that rt_warp_peers named arrive together; the
  * lowest of them writes.
  * rt_state_*: any thread, at any time.
@@ -25,6 +26,7 @@ namespace {
 
 #ifdef __NVPTX__
 constexpr uint32_t kAllLanes = 0xffffffffu;
+constexpr uint32_t kLanes = 32;
 
 RT_INLINE uint32_t lane() { return __nvvm_read_ptx_sreg_laneid(); }
 
@@ -46,6 +48,14 @@ RT_INLINE T warp_fold(T mine, Fold fold) {
     mine = fold(mine, other);
   }
   return mine;
+}
+
+/* Of the block. */
+RT_INLINE uint32_t warp() { return (uint32_t)__nvvm_read_ptx_sreg_tid_x() / 32; }
+constexpr uint32_t kWarps = TB_BLOCK_THREADS / 32;
+
+RT_INLINE uint32_t from_first_lane(uint32_t value) {
+  return (uint32_t)__nvvm_shfl_sync_idx_i32(kAllLanes, (int)value, 0, 31);
 }
 
 RT_INLINE void fence() { __nvvm_membar_gl(); }
@@ -80,6 +90,11 @@ RT_INLINE T peers_fold(T mine, uint32_t peers, Fold fold) {
 RT_INLINE bool leads(uint32_t peers) { return lane() == (uint32_t)__builtin_ctz(peers); }
 #else
 RT_INLINE uint32_t lane() { return 0; }
+RT_INLINE uint32_t warp() { return 0; }
+constexpr uint32_t kLanes = 1;
+constexpr uint32_t kWarps = 1;
+
+RT_INLINE uint32_t from_first_lane(uint32_t value) { return value; }
 
 template <class T, class Fold>
 RT_INLINE T warp_fold(T mine, Fold) {
@@ -213,11 +228,6 @@ RT_EXPORT void rt_warp_sum_i128(void* state, __int128 value) {
   if (lane() == 0 && sum != 0) add_i128((uint64_t*)state, (__int128)sum);
 }
 
-RT_EXPORT void rt_warp_sum_f64(void* state, double value) {
-  double sum = warp_fold(value, [](double a, double b) { return a + b; });
-  if (lane() == 0) add_f64((double*)state, sum);
-}
-
 RT_EXPORT void rt_warp_min_key(void* state, int64_t key, uint32_t type) {
   int64_t least = warp_fold(key, [](int64_t a, int64_t b) { return a < b ? a : b; });
   if (lane() == 0) extreme_of_type<true>(state, least, type);
@@ -228,10 +238,27 @@ RT_EXPORT void rt_warp_max_key(void* state, int64_t key, uint32_t type) {
   if (lane() == 0) extreme_of_type<false>(state, most, type);
 }
 
-/* *state = 1 if any lane says so. */
-RT_EXPORT void rt_warp_mark_u8(uint8_t* state, bool mark) {
-  uint64_t any = warp_fold((uint64_t)mark, [](uint64_t a, uint64_t b) { return a | b; });
-  if (lane() == 0 && any != 0) *(volatile uint8_t*)state = 1;
+/* row[offset] = 1 for each of `count` pairs {bit, offset} whose bit some lane has in `marks`. */
+RT_EXPORT void rt_warp_mark(uint8_t* row, uint32_t marks, const uint32_t* places, uint32_t count) {
+  marks = from_first_lane(warp_fold(marks, [](uint32_t a, uint32_t b) { return a | b; }));
+  for (uint32_t i = lane(); i < count; i += kLanes)
+    if (marks >> places[2 * i] & 1) *(volatile uint8_t*)(row + places[2 * i + 1]) = 1;
+}
+
+/* sums[the thread's warp] = the sum of the warp's values. */
+RT_EXPORT void rt_block_put_f64(double* sums, double value) {
+  double sum = warp_fold(value, [](double a, double b) { return a + b; });
+  if (lane() == 0) sums[warp()] = sum;
+}
+
+/* Adds `count` sums of the block to the states at row + offsets[i], one atomic addition each. Those of the warps have
+ * been put to sums + i * TB_BLOCK_THREADS / 32, and a barrier stands between. */
+RT_EXPORT void rt_block_sum_f64(uint8_t* row, const double* sums, const uint32_t* offsets, uint32_t count) {
+  for (uint32_t i = warp(); i < count; i += kWarps) {
+    double value = lane() < kWarps ? sums[i * (TB_BLOCK_THREADS / 32) + lane()] : -0.0;
+    double sum = warp_fold(value, [](double a, double b) { return a + b; });
+    if (lane() == 0) add_f64((double*)(row + offsets[i]), sum);
+  }
 }
 
 /* The lanes that are here with the same group: they combine their values first,

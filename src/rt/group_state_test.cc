@@ -17,7 +17,9 @@ void rt_state_add_i128(void* state, __int128 value);
 void rt_state_add_f64(void* state, double value);
 void rt_state_min_key(void* state, int64_t key, uint32_t type);
 void rt_state_max_key(void* state, int64_t key, uint32_t type);
-void rt_warp_sum_f64(void* state, double value);
+void rt_warp_mark(uint8_t* row, uint32_t marks, const uint32_t* places, uint32_t count);
+void rt_block_put_f64(double* sums, double value);
+void rt_block_sum_f64(uint8_t* row, const double* sums, const uint32_t* offsets, uint32_t count);
 void rt_peers_sum_f64(void* state, uint8_t* valid, double value, bool pass, uint32_t peers);
 bool rt_key_eq_text_shared(const char* key, uint32_t key_length, const char* stored, uint32_t stored_length);
 uint32_t rt_bucket_claim(uint32_t* bucket);
@@ -82,12 +84,30 @@ TEST(GroupState, WideSumsCarry) {
 }
 
 TEST(GroupState, FloatSumsKeepTheSignOfZero) {
-  double state = -0.0;
-  rt_warp_sum_f64(&state, -0.0);
-  EXPECT_TRUE(std::signbit(state));
-  rt_warp_sum_f64(&state, 1.5);
-  rt_state_add_f64(&state, 2.25);
-  EXPECT_EQ(state, 3.75);
+  double states[2] = {-0.0, -0.0};
+  double sums[2 * (TB_BLOCK_THREADS / 32)];
+  const uint32_t offsets[2] = {8, 0};
+  auto add = [&](double first, double second) {
+    rt_block_put_f64(&sums[0], first);
+    rt_block_put_f64(&sums[TB_BLOCK_THREADS / 32], second);
+    rt_block_sum_f64(reinterpret_cast<uint8_t*>(states), sums, offsets, 2);
+  };
+  add(-0.0, 7);
+  EXPECT_TRUE(std::signbit(states[1]));
+  EXPECT_EQ(states[0], 7);
+  add(1.5, -0.0);
+  rt_state_add_f64(&states[1], 2.25);
+  EXPECT_EQ(states[1], 3.75);
+  EXPECT_EQ(states[0], 7);
+}
+
+TEST(GroupState, MarksAreThoseOfTheirBits) {
+  uint8_t row[6] = {};
+  const uint32_t places[] = {0, 1, 31, 3, 4, 4, 31, 5};
+  rt_warp_mark(row, 1u << 31, places, 4);
+  EXPECT_EQ(std::vector<uint8_t>(row, row + 6), (std::vector<uint8_t>{0, 0, 0, 1, 0, 1}));
+  rt_warp_mark(row, 1u, places, 4);
+  EXPECT_EQ(std::vector<uint8_t>(row, row + 6), (std::vector<uint8_t>{0, 1, 0, 1, 0, 1}));
 }
 
 /* As where an aggregate's FILTER drops every row of the group. */
