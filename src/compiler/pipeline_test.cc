@@ -368,15 +368,20 @@ TEST(Pipeline, AggregatesCountTheirOwnRows) {
   constexpr int kLimits = 66;
   ProgramWriter w;
   const uint32_t a = w.column(TB_TYPE_INT4), b = w.column(TB_TYPE_FLOAT8, true), c = w.column(TB_TYPE_FLOAT8);
+  // Never NULL, but its code asks whether b is.
+  const uint32_t either = w.expr(TB_EXPR_COALESCE, TB_TYPE_FLOAT8, 0, 0, {b, c});
+  w.exprs[either].flags = 0;
+  enum Argument { kB, kC, kEither };
   struct Wanted {
     uint8_t kind;
-    bool of_b;
+    Argument of;
     int limit;  // a < limit; 0: any row
   };
-  std::vector<Wanted> wanted = {{TB_AGG_COUNT, true, 0},     {TB_AGG_SUM_FLOAT, false, 0}, {TB_AGG_SUM_FLOAT, true, 0},
-                                {TB_AGG_MAX, true, 0},       {TB_AGG_MAX, false, 5},       {TB_AGG_COUNT, true, 5},
-                                {TB_AGG_SUM_FLOAT, true, 5}, {TB_AGG_MAX, true, 5}};
-  for (int limit = 1; limit <= kLimits; limit++) wanted.push_back({TB_AGG_SUM_FLOAT, false, limit});
+  std::vector<Wanted> wanted = {{TB_AGG_COUNT, kB, 0},     {TB_AGG_SUM_FLOAT, kC, 0}, {TB_AGG_SUM_FLOAT, kB, 0},
+                                {TB_AGG_MAX, kB, 0},       {TB_AGG_MAX, kC, 5},       {TB_AGG_COUNT, kB, 5},
+                                {TB_AGG_SUM_FLOAT, kB, 5}, {TB_AGG_MAX, kB, 5},       {TB_AGG_COUNT, kEither, 0},
+                                {TB_AGG_MAX, kEither, 5}};
+  for (int limit = 1; limit <= kLimits; limit++) wanted.push_back({TB_AGG_SUM_FLOAT, kC, limit});
   std::map<int, uint32_t> filters;
   filters[0] = TB_NONE;
   ParamWriter p;
@@ -385,11 +390,11 @@ TEST(Pipeline, AggregatesCountTheirOwnRows) {
       filters[agg.limit] = w.call(TB_FN_INT4LT, {a, w.param(TB_TYPE_INT4)});
       p.scalar(&agg.limit, 4);
     }
-    w.aggregate(agg.kind, agg.of_b ? b : c, filters[agg.limit]);
+    w.aggregate(agg.kind, agg.of == kB ? b : agg.of == kC ? c : either, filters[agg.limit]);
   }
   CompiledPipeline code(w.blob(TB_SINK_AGGREGATE));
-  // Two rounds of sums: their barriers, and one between.
-  EXPECT_EQ(times_in(code.ptx(), "bar.sync"), 3u);
+  // Three rounds of sums: their barriers, and those between.
+  EXPECT_EQ(times_in(code.ptx(), "bar.sync"), 5u);
   const GroupLayout layout = group_layout(code.program());
   const std::string params = p.block();
   std::mt19937_64 random(7);
@@ -409,8 +414,10 @@ TEST(Pipeline, AggregatesCountTheirOwnRows) {
           int64_t count = 0;
           double sum = 0, max = -1;
           for (uint32_t i = 0; i < n; i++) {
-            if ((wanted[k].limit && ca.values[i] >= wanted[k].limit) || (wanted[k].of_b && !cb.valid[i])) continue;
-            const double value = wanted[k].of_b ? cb.values[i] : cc.values[i];
+            if (wanted[k].limit && ca.values[i] >= wanted[k].limit) continue;
+            if (wanted[k].of == kB && !cb.valid[i]) continue;
+            const bool is_b = wanted[k].of == kB || (wanted[k].of == kEither && cb.valid[i]);
+            const double value = is_b ? cb.values[i] : cc.values[i];
             count++;
             sum += value;
             max = std::max(max, value);

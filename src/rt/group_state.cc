@@ -136,6 +136,25 @@ RT_INLINE void add_f64(double* state, double value) {
 #endif
 }
 
+template <class T>
+RT_INLINE void put_block_sum(uint64_t* slot, void* state, T value) {
+  T sum = warp_fold(value, [](T a, T b) { return a + b; });
+  if (lane() != 0) return;
+  slot[0] = (uint64_t)(uintptr_t)state;
+  __builtin_memcpy(slot + 1 + 2 * warp(), &sum, sizeof(T));
+}
+
+template <class T, class Add>
+RT_INLINE void add_block_sums(const uint64_t* slots, uint32_t count, T nothing, Add add) {
+  for (uint32_t i = warp(); i < count; i += kWarps) {
+    const uint64_t* slot = slots + (uint64_t)i * TB_BLOCK_SUM_WORDS;
+    T value = nothing;
+    if (lane() < kWarps) __builtin_memcpy(&value, slot + 1 + 2 * lane(), sizeof(T));
+    T sum = warp_fold(value, [](T a, T b) { return a + b; });
+    if (lane() == 0) add((void*)(uintptr_t)slot[0], sum);
+  }
+}
+
 /* Bits of a float as an integer in PostgreSQL's order, and back (the same). */
 RT_INLINE int32_t flip_float(int32_t bits) { return bits ^ (bits < 0 ? INT32_MAX : 0); }
 RT_INLINE int64_t flip_float(int64_t bits) { return bits ^ (bits < 0 ? INT64_MAX : 0); }
@@ -223,11 +242,6 @@ RT_EXPORT void rt_warp_sum_u64(void* state, uint64_t value) {
   if (lane() == 0 && sum != 0) add_u64((uint64_t*)state, sum);
 }
 
-RT_EXPORT void rt_warp_sum_i128(void* state, __int128 value) {
-  uint128 sum = warp_fold((uint128)value, [](uint128 a, uint128 b) { return a + b; });
-  if (lane() == 0 && sum != 0) add_i128((uint64_t*)state, (__int128)sum);
-}
-
 RT_EXPORT void rt_warp_min_key(void* state, int64_t key, uint32_t type) {
   int64_t least = warp_fold(key, [](int64_t a, int64_t b) { return a < b ? a : b; });
   if (lane() == 0) extreme_of_type<true>(state, least, type);
@@ -245,20 +259,30 @@ RT_EXPORT void rt_warp_mark(uint8_t* row, uint32_t marks, const uint32_t* places
     if (marks >> places[2 * i] & 1) *(volatile uint8_t*)(row + places[2 * i + 1]) = 1;
 }
 
-/* sums[the thread's warp] = the sum of the warp's values. */
-RT_EXPORT void rt_block_put_f64(double* sums, double value) {
-  double sum = warp_fold(value, [](double a, double b) { return a + b; });
-  if (lane() == 0) sums[warp()] = sum;
+/* A sum of the block's threads: slot[0] is the state that it is added to, then come two words for each warp. */
+RT_EXPORT void rt_block_put_f64(uint64_t* slot, void* state, double value) { put_block_sum(slot, state, value); }
+
+RT_EXPORT void rt_block_put_u64(uint64_t* slot, void* state, uint64_t value) { put_block_sum(slot, state, value); }
+
+RT_EXPORT void rt_block_put_i128(uint64_t* slot, void* state, __int128 value) {
+  put_block_sum(slot, state, (uint128)value);
 }
 
-/* Adds `count` sums of the block to the states at row + offsets[i], one atomic addition each. Those of the warps have
- * been put to sums + i * TB_BLOCK_THREADS / 32, and a barrier stands between. */
-RT_EXPORT void rt_block_sum_f64(uint8_t* row, const double* sums, const uint32_t* offsets, uint32_t count) {
-  for (uint32_t i = warp(); i < count; i += kWarps) {
-    double value = lane() < kWarps ? sums[i * (TB_BLOCK_THREADS / 32) + lane()] : -0.0;
-    double sum = warp_fold(value, [](double a, double b) { return a + b; });
-    if (lane() == 0) add_f64((double*)(row + offsets[i]), sum);
-  }
+/* Adds the sums of `count` slots to their states. Between putting and adding stands a barrier. */
+RT_EXPORT void rt_block_sum_f64(const uint64_t* slots, uint32_t count) {
+  add_block_sums<double>(slots, count, -0.0, [](void* state, double sum) { add_f64((double*)state, sum); });
+}
+
+RT_EXPORT void rt_block_sum_u64(const uint64_t* slots, uint32_t count) {
+  add_block_sums<uint64_t>(slots, count, 0, [](void* state, uint64_t sum) {
+    if (sum != 0) add_u64((uint64_t*)state, sum);
+  });
+}
+
+RT_EXPORT void rt_block_sum_i128(const uint64_t* slots, uint32_t count) {
+  add_block_sums<uint128>(slots, count, 0, [](void* state, uint128 sum) {
+    if (sum != 0) add_i128((uint64_t*)state, (__int128)sum);
+  });
 }
 
 /* The lanes that are here with the same group: they combine their values first,

@@ -18,8 +18,12 @@ void rt_state_add_f64(void* state, double value);
 void rt_state_min_key(void* state, int64_t key, uint32_t type);
 void rt_state_max_key(void* state, int64_t key, uint32_t type);
 void rt_warp_mark(uint8_t* row, uint32_t marks, const uint32_t* places, uint32_t count);
-void rt_block_put_f64(double* sums, double value);
-void rt_block_sum_f64(uint8_t* row, const double* sums, const uint32_t* offsets, uint32_t count);
+void rt_block_put_f64(uint64_t* slot, void* state, double value);
+void rt_block_put_u64(uint64_t* slot, void* state, uint64_t value);
+void rt_block_put_i128(uint64_t* slot, void* state, __int128 value);
+void rt_block_sum_f64(const uint64_t* slots, uint32_t count);
+void rt_block_sum_u64(const uint64_t* slots, uint32_t count);
+void rt_block_sum_i128(const uint64_t* slots, uint32_t count);
 void rt_peers_sum_f64(void* state, uint8_t* valid, double value, bool pass, uint32_t peers);
 bool rt_key_eq_text_shared(const char* key, uint32_t key_length, const char* stored, uint32_t stored_length);
 uint32_t rt_bucket_claim(uint32_t* bucket);
@@ -85,12 +89,11 @@ TEST(GroupState, WideSumsCarry) {
 
 TEST(GroupState, FloatSumsKeepTheSignOfZero) {
   double states[2] = {-0.0, -0.0};
-  double sums[2 * (TB_BLOCK_THREADS / 32)];
-  const uint32_t offsets[2] = {8, 0};
+  uint64_t slots[2 * TB_BLOCK_SUM_WORDS];
   auto add = [&](double first, double second) {
-    rt_block_put_f64(&sums[0], first);
-    rt_block_put_f64(&sums[TB_BLOCK_THREADS / 32], second);
-    rt_block_sum_f64(reinterpret_cast<uint8_t*>(states), sums, offsets, 2);
+    rt_block_put_f64(slots, &states[1], first);
+    rt_block_put_f64(slots + TB_BLOCK_SUM_WORDS, &states[0], second);
+    rt_block_sum_f64(slots, 2);
   };
   add(-0.0, 7);
   EXPECT_TRUE(std::signbit(states[1]));
@@ -99,6 +102,19 @@ TEST(GroupState, FloatSumsKeepTheSignOfZero) {
   rt_state_add_f64(&states[1], 2.25);
   EXPECT_EQ(states[1], 3.75);
   EXPECT_EQ(states[0], 7);
+}
+
+TEST(GroupState, SumsOfBlocksAreAdded) {
+  uint64_t count = 5;
+  alignas(16) uint64_t wide[2] = {UINT64_MAX, 0};
+  uint64_t slots[2 * TB_BLOCK_SUM_WORDS];
+  rt_block_put_u64(slots, &count, 37);
+  rt_block_put_i128(slots + TB_BLOCK_SUM_WORDS, wide, (__int128)1 << 70 | 1);
+  rt_block_sum_u64(slots, 1);
+  rt_block_sum_i128(slots + TB_BLOCK_SUM_WORDS, 1);
+  EXPECT_EQ(count, 42u);
+  EXPECT_EQ(wide[0], 0u);
+  EXPECT_EQ(wide[1], 65u);
 }
 
 TEST(GroupState, MarksAreThoseOfTheirBits) {

@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <limits>
 
-#include "compiler/codegen/shared_list.h"
 #include "turbine/kernel.h"
 #include "turbine/mutant.h"
 
@@ -36,20 +35,30 @@ size_t carried_count(const TbAgg& agg) {
 
 constexpr uint32_t kBitsOfWord = 32;
 
-/* Float sums that a block folds between two barriers: 4 KiB of its shared memory. */
-constexpr size_t kSumsAtATime = 64;
+/* Those whose code may come with a condition for NULL: COALESCE(x, 0) is never NULL, but its code asks whether x is.
+ * One pass, since operands come before their users. */
+std::vector<bool> expressions_that_tell_null(const Program& program) {
+  std::vector<bool> tells(program.exprs().size());
+  for (uint32_t i = 0; i < tells.size(); i++) {
+    const TbExpr& e = program.expr(i);
+    const bool has_statements = e.op == TB_EXPR_SEQUENCE || e.op == TB_EXPR_LOOP || e.op == TB_EXPR_LOCAL;
+    tells[i] = has_statements || (e.flags & TB_EX_NULLABLE);
+    for (uint32_t arg : program.args(e)) tells[i] = tells[i] || tells[arg];
+  }
+  return tells;
+}
 
 }  // namespace
 
 Accumulators::Accumulators(RowEmitter& rows, const Program& program, const GroupLayout& layout)
     : rows_(rows), program_(program), layout_(layout), gpu_(rows.builder().gpu()) {
   size_t at = 0;
+  const std::vector<bool> tells_null = expressions_that_tell_null(program);
   for (const TbAgg& agg : program.aggs()) {
     value_at_.push_back(at);
     at += carried_count(agg);
     // Aggregates that leave out the same rows
-    const bool nullable = agg.arg != TB_NONE && (program.expr(agg.arg).flags & TB_EX_NULLABLE);
-    const uint32_t null_of = nullable ? agg.arg : TB_NONE;
+    const uint32_t null_of = agg.arg != TB_NONE && tells_null[agg.arg] ? agg.arg : TB_NONE;
     const auto same = [&](const SeenRows& seen) { return seen.filter == agg.filter && seen.null_of == null_of; };
     const auto found = std::find_if(seen_.begin(), seen_.end(), same);
     seen_of_.push_back(static_cast<size_t>(found - seen_.begin()));
@@ -96,9 +105,6 @@ AggInput Accumulators::input(size_t i, Value* row_passes) {
     RowValue v = rows_.eval(agg.arg, in.pass);
     in.value = v.value;
     in.length = v.length;
-    // Who shares a counter relies on it.
-    if (v.null && !(program_.expr(agg.arg).flags & TB_EX_NULLABLE))
-      throw std::runtime_error("an argument that is called never NULL may be NULL");
     if (!TB_MUTANT(null_is_aggregated)) in.pass = rows_.and_maybe(in.pass, rows_.not_null(v));
   }
   return in;
@@ -361,7 +367,7 @@ Value* Accumulators::fold(const Carried& carried, Value* state_row) {
   return errors;
 }
 
-Value* Accumulators::fold_of_block(const Carried& carried, Value* state_row) {
+Value* Accumulators::fold_of_block(const Carried& carried, Value* state_row, BlockSums& sums) {
   auto& ir = rows_.ir();
   mark_states(carried, state_row);
   for (size_t i = 0; i < program_.aggs().size(); i++) {
@@ -369,26 +375,18 @@ Value* Accumulators::fold_of_block(const Carried& carried, Value* state_row) {
     Value* state = rows_.at(state_row, layout_.states[i].value_offset);
     const size_t at = value_at_[i];
     if (agg.kind == TB_AGG_COUNT) {
-      rows_.call_rt("rt_warp_sum_u64", {state, rows_seen(i, carried)});
-    } else if (agg.kind == TB_AGG_SUM_INT) {
-      rows_.call_rt("rt_warp_sum_u64", {state, carried[at]});
+      sums.add(state, rows_seen(i, carried));
     } else if (agg.kind == TB_AGG_SUM_WIDE) {
-      rows_.call_rt("rt_warp_sum_i128", {state, wide_sum(agg, carried, at)});
+      sums.add(state, wide_sum(agg, carried, at));
     } else if (min_max(agg)) {
       Value* key = ir.CreateSExt(carried[at], ir.getInt64Ty());
       const char* symbol = agg.kind == TB_AGG_MIN ? "rt_warp_min_key" : "rt_warp_max_key";
       rows_.call_rt(symbol, {state, key, ir.getInt32(agg.type)});
+    } else {
+      sums.add(state, carried[at]);
     }
   }
-  sum_floats(carried, state_row);
   return errors_of(carried);
-}
-
-/* An array of words in constant memory. */
-Value* Accumulators::constant_words(const std::vector<uint32_t>& words, const char* name) {
-  llvm::Constant* array = llvm::ConstantDataArray::get(rows_.builder().context(), words);
-  return new llvm::GlobalVariable(rows_.builder().module(), array->getType(), true, llvm::GlobalValue::PrivateLinkage,
-                                  array, name);
 }
 
 /* Sets the valid bytes of the states that have seen a value. */
@@ -411,37 +409,10 @@ void Accumulators::mark_states(const Carried& carried, Value* state_row) {
     }
     if (places.empty()) continue;
     const auto count = static_cast<uint32_t>(places.size() / 2);
-    rows_.call_rt("rt_warp_mark", {state_row, marks, constant_words(places, "marks"), ir.getInt32(count)});
-  }
-}
-
-/*
- * for (each sum) shared[sum][warp] = the warp's;
- * barrier; for (sum = warp; sum < sums; sum += warps) state += the block's; barrier
- *
- * One atomic addition a sum and block: thousands of warps would wait for each other at the same few words.
- */
-void Accumulators::sum_floats(const Carried& carried, Value* state_row) {
-  auto& ir = rows_.ir();
-  std::vector<size_t> sums;
-  for (size_t i = 0; i < program_.aggs().size(); i++)
-    if (program_.aggs()[i].kind == TB_AGG_SUM_FLOAT) sums.push_back(i);
-  if (sums.empty()) return;
-  constexpr uint32_t kWarps = TB_BLOCK_THREADS / 32;
-  const size_t most = std::min(sums.size(), kSumsAtATime);
-  llvm::Type* type = llvm::ArrayType::get(ir.getDoubleTy(), most * kWarps);
-  Value* shared = ir.CreateAddrSpaceCast(make_shared_word(rows_, type, "sums"), ir.getPtrTy());
-  for (size_t first = 0; first < sums.size(); first += most) {
-    std::vector<uint32_t> offsets;
-    for (size_t k = first; k < std::min(first + most, sums.size()); k++) {
-      Value* place = rows_.at(shared, offsets.size() * kWarps * sizeof(double));
-      rows_.call_rt("rt_block_put_f64", {place, carried[value_at_[sums[k]]]});
-      offsets.push_back(layout_.states[sums[k]].value_offset);
-    }
-    emit_block_barrier(rows_);
-    const auto count = static_cast<uint32_t>(offsets.size());
-    rows_.call_rt("rt_block_sum_f64", {state_row, shared, constant_words(offsets, "sums.places"), ir.getInt32(count)});
-    if (first + most < sums.size()) emit_block_barrier(rows_);
+    llvm::Constant* array = llvm::ConstantDataArray::get(rows_.builder().context(), places);
+    auto* constant = new llvm::GlobalVariable(rows_.builder().module(), array->getType(), true,
+                                              llvm::GlobalValue::PrivateLinkage, array, "marks");
+    rows_.call_rt("rt_warp_mark", {state_row, marks, constant, ir.getInt32(count)});
   }
 }
 

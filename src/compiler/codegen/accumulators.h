@@ -23,6 +23,7 @@
 #include <optional>
 #include <vector>
 
+#include "compiler/codegen/block_sums.h"
 #include "compiler/codegen/loop_emitter.h"
 #include "engine/program/group_layout.h"
 
@@ -58,8 +59,8 @@ class Accumulators {
   Carried step(const Carried& carried, llvm::Value* row_passes);
   /* Host: combines carried values into the state row; returns TB_ERR_* bits. */
   llvm::Value* fold(const Carried& carried, llvm::Value* state_row);
-  /* GPU: the same by atomics, from every thread of a block together. Two barriers. */
-  llvm::Value* fold_of_block(const Carried& carried, llvm::Value* state_row);
+  /* GPU: the same by atomics, from every thread of a block together. What is summed goes to `sums`. */
+  llvm::Value* fold_of_block(const Carried& carried, llvm::Value* state_row, BlockSums& sums);
 
   /* Host: combines one row straight into a group's row; returns TB_ERR_* bits
    * or nullptr. */
@@ -94,11 +95,9 @@ class Accumulators {
   void note_seen(size_t which, llvm::Value* pass, Carried& carried);
   llvm::Value* rows_seen(size_t i, const Carried& carried);
   llvm::Value* errors_of(const Carried& carried);
-  llvm::Value* constant_words(const std::vector<uint32_t>& words, const char* name);
   void mark_states(const Carried& carried, llvm::Value* state_row);
-  void sum_floats(const Carried& carried, llvm::Value* state_row);
 
-  /* Aggregates with the same FILTER and no NULLs, or the same argument, see the same rows. */
+  /* Aggregates with the same FILTER see the same rows if their arguments are never NULL, or are the same. */
   struct SeenRows {
     uint32_t filter, null_of;  // expressions or TB_NONE
     bool counted;              // else only marked that there was one

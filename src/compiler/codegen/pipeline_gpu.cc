@@ -136,8 +136,12 @@ void SinkKernel::emit_reduce() {
       return next;
     });
   });
-  Value* errors = accumulators_.fold_of_block(Carried(end.begin() + 1, end.end()), state_row());
-  finish_counted(errors, end[0]);
+  BlockSums sums(rows_);
+  Value* errors = accumulators_.fold_of_block(Carried(end.begin() + 1, end.end()), state_row(), sums);
+  // tb_probe has counted the rows where there is one.
+  if (over_ == Over::kRows) sums.add(rows_.at(args_, offsetof(TbPipelineArgs, rows_passed)), end[0]);
+  sums.emit();
+  finish(errors);
 }
 
 /* A row of the store a tuple: a PROJECT's in the order of the tuples, a BUILD's as they come, since it leaves rows out
