@@ -137,21 +137,30 @@ RT_INLINE void add_f64(double* state, double value) {
 }
 
 template <class T>
-RT_INLINE void put_block_sum(uint64_t* slot, void* state, T value) {
-  T sum = warp_fold(value, [](T a, T b) { return a + b; });
+RT_INLINE T sum_of(T a, T b) {
+  return a + b;
+}
+RT_INLINE int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+RT_INLINE int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Of a slot: the state, and the warp's value. */
+template <class T, class Fold>
+RT_INLINE void put_into_slot(uint64_t* slot, void* state, T mine, Fold fold) {
+  T value = warp_fold(mine, fold);
   if (lane() != 0) return;
   slot[0] = (uint64_t)(uintptr_t)state;
-  __builtin_memcpy(slot + 1 + 2 * warp(), &sum, sizeof(T));
+  __builtin_memcpy(slot + 1 + 2 * warp(), &value, sizeof(T));
 }
 
-template <class T, class Add>
-RT_INLINE void add_block_sums(const uint64_t* slots, uint32_t count, T nothing, Add add) {
+/* add(state, the block's value) for each slot; `nothing` changes no value. */
+template <class T, class Fold, class Add>
+RT_INLINE void fold_slots(const uint64_t* slots, uint32_t count, T nothing, Fold fold, Add add) {
   for (uint32_t i = warp(); i < count; i += kWarps) {
-    const uint64_t* slot = slots + (uint64_t)i * TB_BLOCK_SUM_WORDS;
+    const uint64_t* slot = slots + (uint64_t)i * TB_BLOCK_SLOT_WORDS;
     T value = nothing;
     if (lane() < kWarps) __builtin_memcpy(&value, slot + 1 + 2 * lane(), sizeof(T));
-    T sum = warp_fold(value, [](T a, T b) { return a + b; });
-    if (lane() == 0) add((void*)(uintptr_t)slot[0], sum);
+    value = warp_fold(value, fold);
+    if (lane() == 0) add((void*)(uintptr_t)slot[0], value);
   }
 }
 
@@ -242,16 +251,6 @@ RT_EXPORT void rt_warp_sum_u64(void* state, uint64_t value) {
   if (lane() == 0 && sum != 0) add_u64((uint64_t*)state, sum);
 }
 
-RT_EXPORT void rt_warp_min_key(void* state, int64_t key, uint32_t type) {
-  int64_t least = warp_fold(key, [](int64_t a, int64_t b) { return a < b ? a : b; });
-  if (lane() == 0) extreme_of_type<true>(state, least, type);
-}
-
-RT_EXPORT void rt_warp_max_key(void* state, int64_t key, uint32_t type) {
-  int64_t most = warp_fold(key, [](int64_t a, int64_t b) { return a > b ? a : b; });
-  if (lane() == 0) extreme_of_type<false>(state, most, type);
-}
-
 /* row[offset] = 1 for each of `count` pairs {bit, offset} whose bit some lane has in `marks`. */
 RT_EXPORT void rt_warp_mark(uint8_t* row, uint32_t marks, const uint32_t* places, uint32_t count) {
   marks = from_first_lane(warp_fold(marks, [](uint32_t a, uint32_t b) { return a | b; }));
@@ -259,30 +258,48 @@ RT_EXPORT void rt_warp_mark(uint8_t* row, uint32_t marks, const uint32_t* places
     if (marks >> places[2 * i] & 1) *(volatile uint8_t*)(row + places[2 * i + 1]) = 1;
 }
 
-/* A sum of the block's threads: slot[0] is the state that it is added to, then come two words for each warp. */
-RT_EXPORT void rt_block_put_f64(uint64_t* slot, void* state, double value) { put_block_sum(slot, state, value); }
-
-RT_EXPORT void rt_block_put_u64(uint64_t* slot, void* state, uint64_t value) { put_block_sum(slot, state, value); }
-
-RT_EXPORT void rt_block_put_i128(uint64_t* slot, void* state, __int128 value) {
-  put_block_sum(slot, state, (uint128)value);
+/* Values of the block's threads, each with a slot of TB_BLOCK_SLOT_WORDS in shared memory. They are put, then comes a
+ * barrier, then all slots of a kind are folded and added to their states. */
+RT_EXPORT void rt_block_put_f64(uint64_t* slot, void* state, double value) {
+  put_into_slot(slot, state, value, sum_of<double>);
 }
 
-/* Adds the sums of `count` slots to their states. Between putting and adding stands a barrier. */
+RT_EXPORT void rt_block_put_u64(uint64_t* slot, void* state, uint64_t value) {
+  put_into_slot(slot, state, value, sum_of<uint64_t>);
+}
+
+RT_EXPORT void rt_block_put_i128(uint64_t* slot, void* state, __int128 value) {
+  put_into_slot(slot, state, (uint128)value, sum_of<uint128>);
+}
+
+RT_EXPORT void rt_block_put_min(uint64_t* slot, void* state, int64_t key) { put_into_slot(slot, state, key, lesser); }
+
+RT_EXPORT void rt_block_put_max(uint64_t* slot, void* state, int64_t key) { put_into_slot(slot, state, key, larger); }
+
 RT_EXPORT void rt_block_sum_f64(const uint64_t* slots, uint32_t count) {
-  add_block_sums<double>(slots, count, -0.0, [](void* state, double sum) { add_f64((double*)state, sum); });
+  fold_slots(slots, count, -0.0, sum_of<double>, [](void* state, double sum) { add_f64((double*)state, sum); });
 }
 
 RT_EXPORT void rt_block_sum_u64(const uint64_t* slots, uint32_t count) {
-  add_block_sums<uint64_t>(slots, count, 0, [](void* state, uint64_t sum) {
+  fold_slots(slots, count, (uint64_t)0, sum_of<uint64_t>, [](void* state, uint64_t sum) {
     if (sum != 0) add_u64((uint64_t*)state, sum);
   });
 }
 
 RT_EXPORT void rt_block_sum_i128(const uint64_t* slots, uint32_t count) {
-  add_block_sums<uint128>(slots, count, 0, [](void* state, uint128 sum) {
+  fold_slots(slots, count, (uint128)0, sum_of<uint128>, [](void* state, uint128 sum) {
     if (sum != 0) add_i128((uint64_t*)state, (__int128)sum);
   });
+}
+
+RT_EXPORT void rt_block_min_key(const uint64_t* slots, uint32_t count, uint32_t type) {
+  fold_slots(slots, count, INT64_MAX, lesser,
+             [type](void* state, int64_t key) { extreme_of_type<true>(state, key, type); });
+}
+
+RT_EXPORT void rt_block_max_key(const uint64_t* slots, uint32_t count, uint32_t type) {
+  fold_slots(slots, count, INT64_MIN, larger,
+             [type](void* state, int64_t key) { extreme_of_type<false>(state, key, type); });
 }
 
 /* The lanes that are here with the same group: they combine their values first,

@@ -23,7 +23,11 @@ void rt_block_put_u64(uint64_t* slot, void* state, uint64_t value);
 void rt_block_put_i128(uint64_t* slot, void* state, __int128 value);
 void rt_block_sum_f64(const uint64_t* slots, uint32_t count);
 void rt_block_sum_u64(const uint64_t* slots, uint32_t count);
+void rt_block_put_min(uint64_t* slot, void* state, int64_t key);
+void rt_block_put_max(uint64_t* slot, void* state, int64_t key);
 void rt_block_sum_i128(const uint64_t* slots, uint32_t count);
+void rt_block_min_key(const uint64_t* slots, uint32_t count, uint32_t type);
+void rt_block_max_key(const uint64_t* slots, uint32_t count, uint32_t type);
 void rt_peers_sum_f64(void* state, uint8_t* valid, double value, bool pass, uint32_t peers);
 bool rt_key_eq_text_shared(const char* key, uint32_t key_length, const char* stored, uint32_t stored_length);
 uint32_t rt_bucket_claim(uint32_t* bucket);
@@ -89,10 +93,10 @@ TEST(GroupState, WideSumsCarry) {
 
 TEST(GroupState, FloatSumsKeepTheSignOfZero) {
   double states[2] = {-0.0, -0.0};
-  uint64_t slots[2 * TB_BLOCK_SUM_WORDS];
+  uint64_t slots[2 * TB_BLOCK_SLOT_WORDS];
   auto add = [&](double first, double second) {
     rt_block_put_f64(slots, &states[1], first);
-    rt_block_put_f64(slots + TB_BLOCK_SUM_WORDS, &states[0], second);
+    rt_block_put_f64(slots + TB_BLOCK_SLOT_WORDS, &states[0], second);
     rt_block_sum_f64(slots, 2);
   };
   add(-0.0, 7);
@@ -107,14 +111,28 @@ TEST(GroupState, FloatSumsKeepTheSignOfZero) {
 TEST(GroupState, SumsOfBlocksAreAdded) {
   uint64_t count = 5;
   alignas(16) uint64_t wide[2] = {UINT64_MAX, 0};
-  uint64_t slots[2 * TB_BLOCK_SUM_WORDS];
+  uint64_t slots[2 * TB_BLOCK_SLOT_WORDS];
   rt_block_put_u64(slots, &count, 37);
-  rt_block_put_i128(slots + TB_BLOCK_SUM_WORDS, wide, (__int128)1 << 70 | 1);
+  rt_block_put_i128(slots + TB_BLOCK_SLOT_WORDS, wide, (__int128)1 << 70 | 1);
   rt_block_sum_u64(slots, 1);
-  rt_block_sum_i128(slots + TB_BLOCK_SUM_WORDS, 1);
+  rt_block_sum_i128(slots + TB_BLOCK_SLOT_WORDS, 1);
   EXPECT_EQ(count, 42u);
   EXPECT_EQ(wide[0], 0u);
   EXPECT_EQ(wide[1], 65u);
+}
+
+TEST(GroupState, ExtremesOfBlocksReplaceWorseStates) {
+  int32_t least[2] = {5, -5};
+  double largest = 2;
+  uint64_t slots[2 * TB_BLOCK_SLOT_WORDS];
+  rt_block_put_min(slots, &least[0], -3);
+  rt_block_put_min(slots + TB_BLOCK_SLOT_WORDS, &least[1], -3);
+  rt_block_min_key(slots, 2, TB_TYPE_INT4);
+  EXPECT_EQ(least[0], -3);
+  EXPECT_EQ(least[1], -5);
+  rt_block_put_max(slots, &largest, static_cast<int64_t>(0x4008000000000000));  // 3.0
+  rt_block_max_key(slots, 1, TB_TYPE_FLOAT8);
+  EXPECT_EQ(largest, 3);
 }
 
 TEST(GroupState, MarksAreThoseOfTheirBits) {

@@ -367,23 +367,20 @@ Value* Accumulators::fold(const Carried& carried, Value* state_row) {
   return errors;
 }
 
-Value* Accumulators::fold_of_block(const Carried& carried, Value* state_row, BlockSums& sums) {
-  auto& ir = rows_.ir();
+Value* Accumulators::fold_of_block(const Carried& carried, Value* state_row, BlockFold& fold) {
   mark_states(carried, state_row);
   for (size_t i = 0; i < program_.aggs().size(); i++) {
     const TbAgg& agg = program_.aggs()[i];
     Value* state = rows_.at(state_row, layout_.states[i].value_offset);
-    const size_t at = value_at_[i];
     if (agg.kind == TB_AGG_COUNT) {
-      sums.add(state, rows_seen(i, carried));
+      fold.add_sum(state, rows_seen(i, carried));
     } else if (agg.kind == TB_AGG_SUM_WIDE) {
-      sums.add(state, wide_sum(agg, carried, at));
+      fold.add_sum(state, wide_sum(agg, carried, value_at_[i]));
     } else if (min_max(agg)) {
-      Value* key = ir.CreateSExt(carried[at], ir.getInt64Ty());
-      const char* symbol = agg.kind == TB_AGG_MIN ? "rt_warp_min_key" : "rt_warp_max_key";
-      rows_.call_rt(symbol, {state, key, ir.getInt32(agg.type)});
+      Value* key = rows_.ir().CreateSExt(carried[value_at_[i]], rows_.ir().getInt64Ty());
+      fold.add_extreme(state, key, agg.type, agg.kind == TB_AGG_MIN);
     } else {
-      sums.add(state, carried[at]);
+      fold.add_sum(state, carried[value_at_[i]]);
     }
   }
   return errors_of(carried);

@@ -23,7 +23,7 @@
 #include <optional>
 #include <vector>
 
-#include "compiler/codegen/block_sums.h"
+#include "compiler/codegen/block_fold.h"
 #include "compiler/codegen/loop_emitter.h"
 #include "engine/program/group_layout.h"
 
@@ -59,8 +59,8 @@ class Accumulators {
   Carried step(const Carried& carried, llvm::Value* row_passes);
   /* Host: combines carried values into the state row; returns TB_ERR_* bits. */
   llvm::Value* fold(const Carried& carried, llvm::Value* state_row);
-  /* GPU: the same by atomics, from every thread of a block together. What is summed goes to `sums`. */
-  llvm::Value* fold_of_block(const Carried& carried, llvm::Value* state_row, BlockSums& sums);
+  /* GPU: the same by atomics, from every thread of a block together. `fold` has the states to emit. */
+  llvm::Value* fold_of_block(const Carried& carried, llvm::Value* state_row, BlockFold& fold);
 
   /* Host: combines one row straight into a group's row; returns TB_ERR_* bits
    * or nullptr. */

@@ -136,11 +136,11 @@ void SinkKernel::emit_reduce() {
       return next;
     });
   });
-  BlockSums sums(rows_);
-  Value* errors = accumulators_.fold_of_block(Carried(end.begin() + 1, end.end()), state_row(), sums);
+  BlockFold fold(rows_);
+  Value* errors = accumulators_.fold_of_block(Carried(end.begin() + 1, end.end()), state_row(), fold);
   // tb_probe has counted the rows where there is one.
-  if (over_ == Over::kRows) sums.add(rows_.at(args_, offsetof(TbPipelineArgs, rows_passed)), end[0]);
-  sums.emit();
+  if (over_ == Over::kRows) fold.add_sum(rows_.at(args_, offsetof(TbPipelineArgs, rows_passed)), end[0]);
+  fold.emit();
   finish(errors);
 }
 
