@@ -119,8 +119,8 @@ typedef struct TbRowRun
 #define TB_BLOCK_THREADS 256u
 #define TB_BLOCKS_PER_MULTIPROCESSOR 4u
 
-/* GPU: shared memory of a value that a block's threads fold: the state that it is added to, then
- * two words for each warp. */
+/* GPU: shared memory of a value that a block's threads fold: the state that it is added to,
+ * then two words for each warp. */
 #define TB_BLOCK_SLOT_WORDS (1u + 2u * (TB_BLOCK_THREADS / 32u))
 
 /* Rows that a block of threads takes at a time: those of a run are no more. */

@@ -162,8 +162,7 @@ Value* Accumulators::too_large_for_sum(uint32_t type, Value* v) {
  */
 Value* Accumulators::finite_magnitude(Value* v) {
   auto& ir = rows_.ir();
-  Value* bits = gpu_ ? ir.CreateIntrinsic(llvm::Intrinsic::nvvm_d2i_hi, {}, {v})
-                     : ir.CreateBitCast(v, ir.getInt64Ty());
+  Value* bits = gpu_ ? ir.CreateIntrinsic(llvm::Intrinsic::nvvm_d2i_hi, {}, {v}) : ir.CreateBitCast(v, ir.getInt64Ty());
   return ir.CreateAdd(ir.CreateShl(bits, 1), magnitude_of(0));
 }
 
@@ -302,8 +301,7 @@ Value* Accumulators::errors_of(const Carried& carried) {
   auto& ir = rows_.ir();
   Value* errors = carried.back();
   auto add = [&](uint32_t type, std::optional<size_t> at) {
-    if (at)
-      errors = ir.CreateOr(errors, overflow_if(reaches_sum_limit(type, carried[*at]), TB_ERR_STATE_OVERFLOW));
+    if (at) errors = ir.CreateOr(errors, overflow_if(reaches_sum_limit(type, carried[*at]), TB_ERR_STATE_OVERFLOW));
   };
   add(TB_TYPE_FLOAT4, largest_float4_);
   add(TB_TYPE_FLOAT8, largest_float8_);

@@ -23,7 +23,8 @@ GpuKernel::Over input_of_sink(const Program& program) {
 }
 
 /* Registers of one multiprocessor for each thread of a block, and those that a thread of tb_reduce takes besides the
- * carried values, as counted in ptxas's reports: for the loop and what is computed of a row; for each column's place. */
+ * carried values, as counted in ptxas's reports: for the loop and what is computed of a row; for each column's place.
+ */
 constexpr uint32_t kRegisters = 65536 / TB_BLOCK_THREADS;
 constexpr uint32_t kLoopRegisters = 40;
 constexpr uint32_t kColumnRegisters = 8;
