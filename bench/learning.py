@@ -104,6 +104,8 @@ def make(session, options):
                   f"FROM generate_series(1, {options.kmeans_rows}) i JOIN places ON place = i % {CLUSTERS}")
     session.query("VACUUM ANALYZE points")
     session.query("VACUUM ANALYZE blobs")
+    # Else the pages are dirty, and the backend has to copy each of them out of shared buffers.
+    session.query("CHECKPOINT")
 
 
 def logistic(session, target):

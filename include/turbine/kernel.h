@@ -114,9 +114,14 @@ typedef struct TbRowRun
 
 /* Threads of a kernel's blocks, and so many blocks find registers on one multiprocessor: a
  * thread waits for memory most of its time, so some values that do not fit into registers
- * cost less than fewer threads. */
+ * cost less than fewer threads. tb_reduce of many aggregates computes most of its time, and
+ * has fewer blocks. */
 #define TB_BLOCK_THREADS 256u
 #define TB_BLOCKS_PER_MULTIPROCESSOR 4u
+
+/* GPU: shared memory of a value that a block's threads fold: the state that it is added to,
+ * then two words for each warp. */
+#define TB_BLOCK_SLOT_WORDS (1u + 2u * (TB_BLOCK_THREADS / 32u))
 
 /* Rows that a block of threads takes at a time: those of a run are no more. */
 #define TB_RUN_ROWS 2048u

@@ -356,6 +356,104 @@ TEST(Pipeline, UngroupedAggregates) {
     }
 }
 
+size_t times_in(const std::string& text, const std::string& part) {
+  size_t times = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) times++;
+  return times;
+}
+
+/* Aggregates of the same FILTER and the same NULLs share a counter or a mark, others do not: here more than a word has
+ * bits for, and more sums than a block of a GPU folds at a time. */
+TEST(Pipeline, AggregatesCountTheirOwnRows) {
+  constexpr int kLimits = 66;
+  ProgramWriter w;
+  const uint32_t a = w.column(TB_TYPE_INT4), b = w.column(TB_TYPE_FLOAT8, true), c = w.column(TB_TYPE_FLOAT8);
+  // Never NULL, but its code asks whether b is.
+  const uint32_t either = w.expr(TB_EXPR_COALESCE, TB_TYPE_FLOAT8, 0, 0, {b, c});
+  w.exprs[either].flags = 0;
+  enum Argument { kB, kC, kEither };
+  struct Wanted {
+    uint8_t kind;
+    Argument of;
+    int limit;  // a < limit; 0: any row
+  };
+  std::vector<Wanted> wanted = {{TB_AGG_COUNT, kB, 0},     {TB_AGG_SUM_FLOAT, kC, 0}, {TB_AGG_SUM_FLOAT, kB, 0},
+                                {TB_AGG_MAX, kB, 0},       {TB_AGG_MAX, kC, 5},       {TB_AGG_COUNT, kB, 5},
+                                {TB_AGG_SUM_FLOAT, kB, 5}, {TB_AGG_MAX, kB, 5},       {TB_AGG_COUNT, kEither, 0},
+                                {TB_AGG_MAX, kEither, 5}};
+  for (int limit = 1; limit <= kLimits; limit++) wanted.push_back({TB_AGG_SUM_FLOAT, kC, limit});
+  std::map<int, uint32_t> filters;
+  filters[0] = TB_NONE;
+  ParamWriter p;
+  for (const Wanted& agg : wanted) {
+    if (!filters.contains(agg.limit)) {
+      filters[agg.limit] = w.call(TB_FN_INT4LT, {a, w.param(TB_TYPE_INT4)});
+      p.scalar(&agg.limit, 4);
+    }
+    w.aggregate(agg.kind, agg.of == kB ? b : agg.of == kC ? c : either, filters[agg.limit]);
+  }
+  CompiledPipeline code(w.blob(TB_SINK_AGGREGATE));
+  // Three rounds of sums: their barriers, and those between.
+  EXPECT_EQ(times_in(code.ptx(), "bar.sync"), 5u);
+  const GroupLayout layout = group_layout(code.program());
+  const std::string params = p.block();
+  std::mt19937_64 random(7);
+  for (uint32_t n : kRowCounts)
+    for (int mode : {0, 1, 2})
+      for (int least : {0, kLimits / 2}) {  // of a: some filters pass no row
+        TestColumn<int32_t> ca(n, 0, random, [&] { return least + static_cast<int32_t>(random() % kLimits); });
+        TestColumn<double> cb(n, mode, random, [&] { return static_cast<double>(random() % 1000); });
+        TestColumn<double> cc(n, 0, random, [&] { return static_cast<double>(random() % 1000); });
+        std::vector<TbColumnData> columns{{ca.values.data(), nullptr}, cb.data(), {cc.values.data(), nullptr}};
+        GrowingGroups table(layout.row_size, 1, 0);
+        PipelineCall run(columns, n, params);
+        run.args.groups = &table.t;
+        code.pipeline(&run.args);
+        EXPECT_EQ(run.args.errors, 0u);
+        for (size_t k = 0; k < wanted.size(); k++) {
+          int64_t count = 0;
+          double sum = 0, max = -1;
+          for (uint32_t i = 0; i < n; i++) {
+            if (wanted[k].limit && ca.values[i] >= wanted[k].limit) continue;
+            if (wanted[k].of == kB && !cb.valid[i]) continue;
+            const bool is_b = wanted[k].of == kB || (wanted[k].of == kEither && cb.valid[i]);
+            const double value = is_b ? cb.values[i] : cc.values[i];
+            count++;
+            sum += value;
+            max = std::max(max, value);
+          }
+          const auto& state = layout.states[k];
+          if (wanted[k].kind == TB_AGG_COUNT) {
+            EXPECT_EQ(read_at<int64_t>(table.t.rows, state.value_offset), count) << k;
+            continue;
+          }
+          EXPECT_EQ(table.t.rows[state.valid_offset], count > 0) << k;
+          if (count == 0) continue;
+          EXPECT_EQ(read_at<double>(table.t.rows, state.value_offset), wanted[k].kind == TB_AGG_MAX ? max : sum) << k;
+        }
+      }
+}
+
+/* Blocks that find registers: sums in registers are worth more than threads that wait. */
+TEST(Pipeline, ManySumsHaveMoreRegisters) {
+  for (const size_t sums : {1, 22, 90}) {
+    ProgramWriter w;
+    const uint32_t a = w.column(TB_TYPE_FLOAT8), b = w.column(TB_TYPE_FLOAT8);
+    uint32_t value = a;
+    for (size_t i = 0; i < sums; i++) {
+      w.aggregate(TB_AGG_SUM_FLOAT, value);
+      value = w.expr(TB_EXPR_MODEL, TB_TYPE_FLOAT8, 0, TB_MODEL_PRODUCT, {value, b});
+    }
+    CompiledPipeline code(w.blob(TB_SINK_AGGREGATE));
+    const size_t kernel = code.ptx().find(".entry tb_reduce(");
+    const std::string shape = ".minnctapersm " + std::to_string(sums == 1 ? 4 : sums == 22 ? 2 : 1);
+    EXPECT_NE(code.ptx().substr(kernel, 200).find(shape), std::string::npos) << sums;
+    // One largest value for all of them, and no counter each.
+    EXPECT_EQ(times_in(code.ptx().substr(kernel), "max.s32"), sums);
+    EXPECT_EQ(times_in(code.ptx().substr(kernel), "max.s64"), 0u);
+  }
+}
+
 /* The verdict of a sum of floats over rows of which the one in the middle has `value`, and
  * passes the aggregate's FILTER or not. */
 uint32_t errors_of_sum(CompiledPipeline& code, double value, bool passes) {

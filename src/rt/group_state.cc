@@ -10,6 +10,7 @@
  * rows use volatile loads. LLVM's NVPTX backend drops stronger orders silently.
  *
  * rt_warp_*: all 32 lanes of a warp arrive together; one of them writes.
+ * rt_block_*: all threads of a block arrive together.
  * rt_peers_*: the lanes of a warp that rt_warp_peers named arrive together; the
  * lowest of them writes.
  * rt_state_*: any thread, at any time.
@@ -25,6 +26,7 @@ namespace {
 
 #ifdef __NVPTX__
 constexpr uint32_t kAllLanes = 0xffffffffu;
+constexpr uint32_t kLanes = 32;
 
 RT_INLINE uint32_t lane() { return __nvvm_read_ptx_sreg_laneid(); }
 
@@ -46,6 +48,14 @@ RT_INLINE T warp_fold(T mine, Fold fold) {
     mine = fold(mine, other);
   }
   return mine;
+}
+
+/* Of the block. */
+RT_INLINE uint32_t warp() { return (uint32_t)__nvvm_read_ptx_sreg_tid_x() / 32; }
+constexpr uint32_t kWarps = TB_BLOCK_THREADS / 32;
+
+RT_INLINE uint32_t from_first_lane(uint32_t value) {
+  return (uint32_t)__nvvm_shfl_sync_idx_i32(kAllLanes, (int)value, 0, 31);
 }
 
 RT_INLINE void fence() { __nvvm_membar_gl(); }
@@ -80,6 +90,11 @@ RT_INLINE T peers_fold(T mine, uint32_t peers, Fold fold) {
 RT_INLINE bool leads(uint32_t peers) { return lane() == (uint32_t)__builtin_ctz(peers); }
 #else
 RT_INLINE uint32_t lane() { return 0; }
+RT_INLINE uint32_t warp() { return 0; }
+constexpr uint32_t kLanes = 1;
+constexpr uint32_t kWarps = 1;
+
+RT_INLINE uint32_t from_first_lane(uint32_t value) { return value; }
 
 template <class T, class Fold>
 RT_INLINE T warp_fold(T mine, Fold) {
@@ -119,6 +134,34 @@ RT_INLINE void add_f64(double* state, double value) {
     desired = __builtin_bit_cast(uint64_t, __builtin_bit_cast(double, expected) + value);
   } while (!__atomic_compare_exchange_n(bits, &expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 #endif
+}
+
+template <class T>
+RT_INLINE T sum_of(T a, T b) {
+  return a + b;
+}
+RT_INLINE int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+RT_INLINE int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Of a slot: the state, and the warp's value. */
+template <class T, class Fold>
+RT_INLINE void put_into_slot(uint64_t* slot, void* state, T mine, Fold fold) {
+  T value = warp_fold(mine, fold);
+  if (lane() != 0) return;
+  slot[0] = (uint64_t)(uintptr_t)state;
+  __builtin_memcpy(slot + 1 + 2 * warp(), &value, sizeof(T));
+}
+
+/* add(state, the block's value) for each slot; `nothing` changes no value. */
+template <class T, class Fold, class Add>
+RT_INLINE void fold_slots(const uint64_t* slots, uint32_t count, T nothing, Fold fold, Add add) {
+  for (uint32_t i = warp(); i < count; i += kWarps) {
+    const uint64_t* slot = slots + (uint64_t)i * TB_BLOCK_SLOT_WORDS;
+    T value = nothing;
+    if (lane() < kWarps) __builtin_memcpy(&value, slot + 1 + 2 * lane(), sizeof(T));
+    value = warp_fold(value, fold);
+    if (lane() == 0) add((void*)(uintptr_t)slot[0], value);
+  }
 }
 
 /* Bits of a float as an integer in PostgreSQL's order, and back (the same). */
@@ -208,30 +251,55 @@ RT_EXPORT void rt_warp_sum_u64(void* state, uint64_t value) {
   if (lane() == 0 && sum != 0) add_u64((uint64_t*)state, sum);
 }
 
-RT_EXPORT void rt_warp_sum_i128(void* state, __int128 value) {
-  uint128 sum = warp_fold((uint128)value, [](uint128 a, uint128 b) { return a + b; });
-  if (lane() == 0 && sum != 0) add_i128((uint64_t*)state, (__int128)sum);
+/* row[offset] = 1 for each of `count` pairs {bit, offset} whose bit some lane has in `marks`. */
+RT_EXPORT void rt_warp_mark(uint8_t* row, uint32_t marks, const uint32_t* places, uint32_t count) {
+  marks = from_first_lane(warp_fold(marks, [](uint32_t a, uint32_t b) { return a | b; }));
+  for (uint32_t i = lane(); i < count; i += kLanes)
+    if (marks >> places[2 * i] & 1) *(volatile uint8_t*)(row + places[2 * i + 1]) = 1;
 }
 
-RT_EXPORT void rt_warp_sum_f64(void* state, double value) {
-  double sum = warp_fold(value, [](double a, double b) { return a + b; });
-  if (lane() == 0) add_f64((double*)state, sum);
+/* Values of the block's threads, each with a slot of TB_BLOCK_SLOT_WORDS in shared memory. They are put, then comes a
+ * barrier, then all slots of a kind are folded and added to their states. */
+RT_EXPORT void rt_block_put_f64(uint64_t* slot, void* state, double value) {
+  put_into_slot(slot, state, value, sum_of<double>);
 }
 
-RT_EXPORT void rt_warp_min_key(void* state, int64_t key, uint32_t type) {
-  int64_t least = warp_fold(key, [](int64_t a, int64_t b) { return a < b ? a : b; });
-  if (lane() == 0) extreme_of_type<true>(state, least, type);
+RT_EXPORT void rt_block_put_u64(uint64_t* slot, void* state, uint64_t value) {
+  put_into_slot(slot, state, value, sum_of<uint64_t>);
 }
 
-RT_EXPORT void rt_warp_max_key(void* state, int64_t key, uint32_t type) {
-  int64_t most = warp_fold(key, [](int64_t a, int64_t b) { return a > b ? a : b; });
-  if (lane() == 0) extreme_of_type<false>(state, most, type);
+RT_EXPORT void rt_block_put_i128(uint64_t* slot, void* state, __int128 value) {
+  put_into_slot(slot, state, (uint128)value, sum_of<uint128>);
 }
 
-/* *state = 1 if any lane says so. */
-RT_EXPORT void rt_warp_mark_u8(uint8_t* state, bool mark) {
-  uint64_t any = warp_fold((uint64_t)mark, [](uint64_t a, uint64_t b) { return a | b; });
-  if (lane() == 0 && any != 0) *(volatile uint8_t*)state = 1;
+RT_EXPORT void rt_block_put_min(uint64_t* slot, void* state, int64_t key) { put_into_slot(slot, state, key, lesser); }
+
+RT_EXPORT void rt_block_put_max(uint64_t* slot, void* state, int64_t key) { put_into_slot(slot, state, key, larger); }
+
+RT_EXPORT void rt_block_sum_f64(const uint64_t* slots, uint32_t count) {
+  fold_slots(slots, count, -0.0, sum_of<double>, [](void* state, double sum) { add_f64((double*)state, sum); });
+}
+
+RT_EXPORT void rt_block_sum_u64(const uint64_t* slots, uint32_t count) {
+  fold_slots(slots, count, (uint64_t)0, sum_of<uint64_t>, [](void* state, uint64_t sum) {
+    if (sum != 0) add_u64((uint64_t*)state, sum);
+  });
+}
+
+RT_EXPORT void rt_block_sum_i128(const uint64_t* slots, uint32_t count) {
+  fold_slots(slots, count, (uint128)0, sum_of<uint128>, [](void* state, uint128 sum) {
+    if (sum != 0) add_i128((uint64_t*)state, (__int128)sum);
+  });
+}
+
+RT_EXPORT void rt_block_min_key(const uint64_t* slots, uint32_t count, uint32_t type) {
+  fold_slots(slots, count, INT64_MAX, lesser,
+             [type](void* state, int64_t key) { extreme_of_type<true>(state, key, type); });
+}
+
+RT_EXPORT void rt_block_max_key(const uint64_t* slots, uint32_t count, uint32_t type) {
+  fold_slots(slots, count, INT64_MIN, larger,
+             [type](void* state, int64_t key) { extreme_of_type<false>(state, key, type); });
 }
 
 /* The lanes that are here with the same group: they combine their values first,

@@ -17,7 +17,17 @@ void rt_state_add_i128(void* state, __int128 value);
 void rt_state_add_f64(void* state, double value);
 void rt_state_min_key(void* state, int64_t key, uint32_t type);
 void rt_state_max_key(void* state, int64_t key, uint32_t type);
-void rt_warp_sum_f64(void* state, double value);
+void rt_warp_mark(uint8_t* row, uint32_t marks, const uint32_t* places, uint32_t count);
+void rt_block_put_f64(uint64_t* slot, void* state, double value);
+void rt_block_put_u64(uint64_t* slot, void* state, uint64_t value);
+void rt_block_put_i128(uint64_t* slot, void* state, __int128 value);
+void rt_block_sum_f64(const uint64_t* slots, uint32_t count);
+void rt_block_sum_u64(const uint64_t* slots, uint32_t count);
+void rt_block_put_min(uint64_t* slot, void* state, int64_t key);
+void rt_block_put_max(uint64_t* slot, void* state, int64_t key);
+void rt_block_sum_i128(const uint64_t* slots, uint32_t count);
+void rt_block_min_key(const uint64_t* slots, uint32_t count, uint32_t type);
+void rt_block_max_key(const uint64_t* slots, uint32_t count, uint32_t type);
 void rt_peers_sum_f64(void* state, uint8_t* valid, double value, bool pass, uint32_t peers);
 bool rt_key_eq_text_shared(const char* key, uint32_t key_length, const char* stored, uint32_t stored_length);
 uint32_t rt_bucket_claim(uint32_t* bucket);
@@ -82,12 +92,56 @@ TEST(GroupState, WideSumsCarry) {
 }
 
 TEST(GroupState, FloatSumsKeepTheSignOfZero) {
-  double state = -0.0;
-  rt_warp_sum_f64(&state, -0.0);
-  EXPECT_TRUE(std::signbit(state));
-  rt_warp_sum_f64(&state, 1.5);
-  rt_state_add_f64(&state, 2.25);
-  EXPECT_EQ(state, 3.75);
+  double states[2] = {-0.0, -0.0};
+  uint64_t slots[2 * TB_BLOCK_SLOT_WORDS];
+  auto add = [&](double first, double second) {
+    rt_block_put_f64(slots, &states[1], first);
+    rt_block_put_f64(slots + TB_BLOCK_SLOT_WORDS, &states[0], second);
+    rt_block_sum_f64(slots, 2);
+  };
+  add(-0.0, 7);
+  EXPECT_TRUE(std::signbit(states[1]));
+  EXPECT_EQ(states[0], 7);
+  add(1.5, -0.0);
+  rt_state_add_f64(&states[1], 2.25);
+  EXPECT_EQ(states[1], 3.75);
+  EXPECT_EQ(states[0], 7);
+}
+
+TEST(GroupState, SumsOfBlocksAreAdded) {
+  uint64_t count = 5;
+  alignas(16) uint64_t wide[2] = {UINT64_MAX, 0};
+  uint64_t slots[2 * TB_BLOCK_SLOT_WORDS];
+  rt_block_put_u64(slots, &count, 37);
+  rt_block_put_i128(slots + TB_BLOCK_SLOT_WORDS, wide, (__int128)1 << 70 | 1);
+  rt_block_sum_u64(slots, 1);
+  rt_block_sum_i128(slots + TB_BLOCK_SLOT_WORDS, 1);
+  EXPECT_EQ(count, 42u);
+  EXPECT_EQ(wide[0], 0u);
+  EXPECT_EQ(wide[1], 65u);
+}
+
+TEST(GroupState, ExtremesOfBlocksReplaceWorseStates) {
+  int32_t least[2] = {5, -5};
+  double largest = 2;
+  uint64_t slots[2 * TB_BLOCK_SLOT_WORDS];
+  rt_block_put_min(slots, &least[0], -3);
+  rt_block_put_min(slots + TB_BLOCK_SLOT_WORDS, &least[1], -3);
+  rt_block_min_key(slots, 2, TB_TYPE_INT4);
+  EXPECT_EQ(least[0], -3);
+  EXPECT_EQ(least[1], -5);
+  rt_block_put_max(slots, &largest, static_cast<int64_t>(0x4008000000000000));  // 3.0
+  rt_block_max_key(slots, 1, TB_TYPE_FLOAT8);
+  EXPECT_EQ(largest, 3);
+}
+
+TEST(GroupState, MarksAreThoseOfTheirBits) {
+  uint8_t row[6] = {};
+  const uint32_t places[] = {0, 1, 31, 3, 4, 4, 31, 5};
+  rt_warp_mark(row, 1u << 31, places, 4);
+  EXPECT_EQ(std::vector<uint8_t>(row, row + 6), (std::vector<uint8_t>{0, 0, 0, 1, 0, 1}));
+  rt_warp_mark(row, 1u, places, 4);
+  EXPECT_EQ(std::vector<uint8_t>(row, row + 6), (std::vector<uint8_t>{0, 1, 0, 1, 0, 1}));
 }
 
 /* As where an aggregate's FILTER drops every row of the group. */

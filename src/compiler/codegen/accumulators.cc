@@ -7,7 +7,9 @@
 #include "compiler/codegen/accumulators.h"
 
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsNVPTX.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <limits>
@@ -21,18 +23,68 @@ using llvm::Value;
 
 namespace {
 
-/* How many values each kind carries. */
+/* How many values each kind carries; what says whether there were any is shared (SeenRows). */
 size_t carried_count(const TbAgg& agg) {
-  if (tb_type_is_text(agg.type) && agg.kind != TB_AGG_COUNT) return 1;  // the rest is in memory
+  if (tb_type_is_text(agg.type)) return 0;  // in memory
   switch (agg.kind) {
-    case TB_AGG_COUNT: return 1;
-    case TB_AGG_SUM_WIDE: return agg.type == TB_TYPE_NUM128 ? 2 : 3;
-    case TB_AGG_SUM_FLOAT: return 3;
-    default: return 2;
+    case TB_AGG_COUNT: return 0;
+    case TB_AGG_SUM_WIDE: return agg.type == TB_TYPE_NUM128 ? 1 : 2;
+    default: return 1;
   }
 }
 
+constexpr uint32_t kBitsOfWord = 32;
+
+/* Those whose code may come with a condition for NULL: COALESCE(x, 0) is never NULL, but its code asks whether x is.
+ * One pass, since operands come before their users. */
+std::vector<bool> expressions_that_tell_null(const Program& program) {
+  std::vector<bool> tells(program.exprs().size());
+  for (uint32_t i = 0; i < tells.size(); i++) {
+    const TbExpr& e = program.expr(i);
+    const bool has_statements = e.op == TB_EXPR_SEQUENCE || e.op == TB_EXPR_LOOP || e.op == TB_EXPR_LOCAL;
+    tells[i] = has_statements || (e.flags & TB_EX_NULLABLE);
+    for (uint32_t arg : program.args(e)) tells[i] = tells[i] || tells[arg];
+  }
+  return tells;
+}
+
 }  // namespace
+
+Accumulators::Accumulators(RowEmitter& rows, const Program& program, const GroupLayout& layout)
+    : rows_(rows), program_(program), layout_(layout), gpu_(rows.builder().gpu()) {
+  size_t at = 0;
+  const std::vector<bool> tells_null = expressions_that_tell_null(program);
+  for (const TbAgg& agg : program.aggs()) {
+    value_at_.push_back(at);
+    at += carried_count(agg);
+    // Aggregates that leave out the same rows
+    const uint32_t null_of = agg.arg != TB_NONE && tells_null[agg.arg] ? agg.arg : TB_NONE;
+    const auto same = [&](const SeenRows& seen) { return seen.filter == agg.filter && seen.null_of == null_of; };
+    const auto found = std::find_if(seen_.begin(), seen_.end(), same);
+    seen_of_.push_back(static_cast<size_t>(found - seen_.begin()));
+    if (found == seen_.end()) seen_.push_back({agg.filter, null_of, false, 0});
+    SeenRows& seen = seen_[seen_of_.back()];
+    seen.counted |= !gpu_ || agg.kind == TB_AGG_COUNT;
+  }
+  for (SeenRows& seen : seen_)
+    if (seen.counted) seen.at = at++;
+  if (gpu_) {
+    marks_at_ = at;
+    at += (seen_.size() + kBitsOfWord - 1) / kBitsOfWord;
+  }
+  for (const TbAgg& agg : program.aggs()) {
+    if (agg.kind != TB_AGG_SUM_FLOAT) continue;
+    std::optional<size_t>& largest = largest_at(agg);
+    if (!largest) largest = at++;
+  }
+}
+
+uint32_t Accumulators::carried_words(const Program& program) {
+  uint32_t words = 0;
+  for (const TbAgg& agg : program.aggs())
+    words += agg.kind == TB_AGG_COUNT ? 1 : carried_count(agg) * (agg.type == TB_TYPE_NUM128 ? 4 : 2);
+  return words;
+}
 
 void Accumulators::require_supported(const TbAgg& agg) {
   if (rows_.builder().gpu() && agg.kind == TB_AGG_SUM_INT && agg.type == TB_TYPE_INT8)
@@ -104,24 +156,25 @@ Value* Accumulators::too_large_for_sum(uint32_t type, Value* v) {
 
 /*
  * A double's magnitude as an integer that grows with it, of infinities and NaN below that
- * of every finite one: (bits << 1) - (infinity << 1) + INT64_MIN. So the largest of many
- * takes a shift, an addition and a maximum each.
+ * of every finite one: (bits << 1) - (infinity << 1) + the least integer. So the largest of
+ * many takes a shift, an addition and a maximum each. A GPU, whose registers have 32 bits,
+ * looks at the upper half alone: the limits are powers of two.
  */
 Value* Accumulators::finite_magnitude(Value* v) {
   auto& ir = rows_.ir();
-  Value* shifted = ir.CreateShl(ir.CreateBitCast(v, ir.getInt64Ty()), 1);
-  return ir.CreateAdd(shifted, ir.getInt64(magnitude_offset()));
+  Value* bits = gpu_ ? ir.CreateIntrinsic(llvm::Intrinsic::nvvm_d2i_hi, {}, {v}) : ir.CreateBitCast(v, ir.getInt64Ty());
+  return ir.CreateAdd(ir.CreateShl(bits, 1), magnitude_of(0));
 }
 
 /* Whether the largest finite_magnitude() is too large for a sum. */
 Value* Accumulators::reaches_sum_limit(uint32_t type, Value* largest) {
-  auto& ir = rows_.ir();
-  const uint64_t limit = (std::bit_cast<uint64_t>(tb_float_sum_limit(type)) << 1) + magnitude_offset();
-  return ir.CreateICmpSGE(largest, ir.getInt64(limit));
+  return rows_.ir().CreateICmpSGE(largest, magnitude_of(tb_float_sum_limit(type)));
 }
 
-uint64_t Accumulators::magnitude_offset() {
-  return (uint64_t{1} << 63) - (std::bit_cast<uint64_t>(std::numeric_limits<double>::infinity()) << 1);
+llvm::ConstantInt* Accumulators::magnitude_of(double v) {
+  const uint64_t infinity = std::bit_cast<uint64_t>(std::numeric_limits<double>::infinity());
+  const uint64_t magnitude = (std::bit_cast<uint64_t>(v) << 1) - (infinity << 1) + (uint64_t{1} << 63);
+  return gpu_ ? rows_.ir().getInt32(static_cast<uint32_t>(magnitude >> 32)) : rows_.ir().getInt64(magnitude);
 }
 
 Value* Accumulators::overflow_if(Value* cond, uint32_t bit) {
@@ -133,8 +186,8 @@ Carried Accumulators::init() {
   Carried out;
   for (const TbAgg& agg : program_.aggs()) {
     require_supported(agg);
+    if (carried_count(agg) == 0) continue;
     switch (agg.kind) {
-      case TB_AGG_COUNT: break;
       case TB_AGG_SUM_INT: out.push_back(ir.getInt64(0)); break;
       case TB_AGG_SUM_WIDE:
         if (agg.type == TB_TYPE_NUM128) {
@@ -144,16 +197,17 @@ Carried Accumulators::init() {
           out.push_back(ir.getInt64(0));
         }
         break;
-      case TB_AGG_SUM_FLOAT:
-        out.push_back(llvm::ConstantFP::getNegativeZero(ir.getDoubleTy()));
-        out.push_back(ir.getInt64(INT64_MIN));  // the largest finite magnitude
-        break;
-      default:
-        if (!text_state(agg)) out.push_back(key_identity(agg));
-        break;
+      case TB_AGG_SUM_FLOAT: out.push_back(llvm::ConstantFP::getNegativeZero(ir.getDoubleTy())); break;
+      default: out.push_back(key_identity(agg)); break;
     }
-    out.push_back(ir.getInt64(0));  // values seen
   }
+  for (const SeenRows& seen : seen_)
+    if (seen.counted) out.push_back(llvm::ConstantInt::get(count_type(), 0));
+  if (gpu_) out.append((seen_.size() + kBitsOfWord - 1) / kBitsOfWord, ir.getInt32(0));
+  for (const auto& largest : {largest_float4_, largest_float8_})
+    if (largest) out.push_back(nullptr);
+  for (const auto& largest : {largest_float4_, largest_float8_})
+    if (largest) out[*largest] = magnitude_of(0);
   out.push_back(ir.getInt32(0));  // errors
   return out;
 }
@@ -161,11 +215,13 @@ Carried Accumulators::init() {
 Carried Accumulators::step(const Carried& carried, Value* row_passes) {
   auto& ir = rows_.ir();
   Carried out = carried;
-  size_t at = 0;
+  std::vector<bool> is_seen(seen_.size());
   for (size_t i = 0; i < program_.aggs().size(); i++) {
     const TbAgg& agg = program_.aggs()[i];
     const AggInput in = input(i, row_passes);
-    Value* one = in.pass ? ir.CreateZExt(in.pass, ir.getInt64Ty()) : ir.getInt64(1);
+    if (!is_seen[seen_of_[i]]) note_seen(seen_of_[i], in.pass, out);
+    is_seen[seen_of_[i]] = true;
+    const size_t at = value_at_[i];
     auto kept = [&](Value* v, Value* neutral) { return in.pass ? ir.CreateSelect(in.pass, v, neutral) : v; };
     switch (agg.kind) {
       case TB_AGG_COUNT: break;
@@ -186,7 +242,7 @@ Carried Accumulators::step(const Carried& carried, Value* row_passes) {
           Value* v = kept(in.value, llvm::ConstantInt::get(ir.getInt128Ty(), 0));
           Value* sum = ir.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_with_overflow, carried[at], v);
           out[at] = ir.CreateExtractValue(sum, 0);
-          if (rows_.builder().gpu()) rows_.add_errors(too_wide_for_atomics(v), nullptr);
+          if (gpu_) rows_.add_errors(too_wide_for_atomics(v), nullptr);
           rows_.add_errors(overflow_if(ir.CreateExtractValue(sum, 1), TB_ERR_STATE_OVERFLOW), nullptr);
         } else {
           Value* v = kept(in.value, ir.getInt64(0));
@@ -196,9 +252,10 @@ Carried Accumulators::step(const Carried& carried, Value* row_passes) {
         break;
       case TB_AGG_SUM_FLOAT: {
         Value* v = agg.type == TB_TYPE_FLOAT4 ? ir.CreateFPExt(in.value, ir.getDoubleTy()) : in.value;
-        Value* magnitude = kept(finite_magnitude(v), ir.getInt64(INT64_MIN));
-        out[at + 1] = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, carried[at + 1], magnitude);
-        Value* sum = ir.CreateFAdd(carried[at], kept(v, llvm::ConstantFP::getNegativeZero(ir.getDoubleTy())));
+        v = kept(v, llvm::ConstantFP::getNegativeZero(ir.getDoubleTy()));
+        Value*& largest = out[*largest_at(agg)];
+        largest = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, largest, finite_magnitude(v));
+        Value* sum = ir.CreateFAdd(carried[at], v);
         // Reassociation is documented for float sums, and is what vectorises them.
         llvm::cast<llvm::Instruction>(sum)->setHasAllowReassoc(true);
         out[at] = sum;
@@ -214,12 +271,41 @@ Carried Accumulators::step(const Carried& carried, Value* row_passes) {
         break;
       }
     }
-    at += carried_count(agg);
-    out[at - 1] = ir.CreateAdd(carried[at - 1], one);
   }
   // The arguments were evaluated under `pass`: what is recorded counts.
-  if (Value* errors = rows_.errors()) out[at] = ir.CreateOr(carried[at], errors);
+  if (Value* errors = rows_.errors()) out.back() = ir.CreateOr(carried.back(), errors);
   return out;
+}
+
+/* counter += pass, or mark |= pass ? bit : 0 */
+void Accumulators::note_seen(size_t which, Value* pass, Carried& carried) {
+  auto& ir = rows_.ir();
+  const SeenRows& seen = seen_[which];
+  if (seen.counted) {
+    Value* one = pass ? ir.CreateZExt(pass, count_type()) : llvm::ConstantInt::get(count_type(), 1);
+    carried[seen.at] = ir.CreateAdd(carried[seen.at], one);
+    return;
+  }
+  Value*& marks = carried[marks_at_ + which / kBitsOfWord];
+  Value* bit = ir.getInt32(1u << which % kBitsOfWord);
+  marks = ir.CreateOr(marks, pass ? ir.CreateSelect(pass, bit, ir.getInt32(0)) : bit);
+}
+
+/* The number of rows that aggregate `i` has seen (i64). */
+Value* Accumulators::rows_seen(size_t i, const Carried& carried) {
+  return rows_.ir().CreateZExt(carried[seen_[seen_of_[i]].at], rows_.ir().getInt64Ty());
+}
+
+/* TB_ERR_* bits of the rows and of the float sums' largest values. */
+Value* Accumulators::errors_of(const Carried& carried) {
+  auto& ir = rows_.ir();
+  Value* errors = carried.back();
+  auto add = [&](uint32_t type, std::optional<size_t> at) {
+    if (at) errors = ir.CreateOr(errors, overflow_if(reaches_sum_limit(type, carried[*at]), TB_ERR_STATE_OVERFLOW));
+  };
+  add(TB_TYPE_FLOAT4, largest_float4_);
+  add(TB_TYPE_FLOAT8, largest_float8_);
+  return errors;
 }
 
 /* The 128-bit sum that `carried` holds from `at` on. */
@@ -241,22 +327,18 @@ Value* Accumulators::combine_sum_wide(Value* sum, Value* state_row, const GroupF
 
 Value* Accumulators::fold(const Carried& carried, Value* state_row) {
   auto& ir = rows_.ir();
-  Value* errors = carried.back();
-  size_t at = 0;
+  Value* errors = errors_of(carried);
   for (size_t i = 0; i < program_.aggs().size(); i++) {
     const TbAgg& agg = program_.aggs()[i];
     const GroupField& field = layout_.states[i];
-    Value* seen = carried[at + carried_count(agg) - 1];
+    const size_t at = value_at_[i];
+    Value* seen = rows_seen(i, carried);
     if (agg.kind == TB_AGG_COUNT) {
       Value* old = rows_.load(ir.getInt64Ty(), state_row, field.value_offset);
       rows_.store(ir.CreateAdd(old, seen), state_row, field.value_offset);
-      at += 1;
       continue;
     }
-    if (text_state(agg)) {  // step() has combined every row already
-      at += 1;
-      continue;
-    }
+    if (text_state(agg)) continue;  // step() has combined every row already
     Value* any = ir.CreateICmpNE(seen, ir.getInt64(0));
     Value* old_valid = rows_.load(ir.getInt8Ty(), state_row, field.valid_offset);
     Value* had = ir.CreateICmpNE(old_valid, ir.getInt8(0));
@@ -271,8 +353,6 @@ Value* Accumulators::fold(const Carried& carried, Value* state_row) {
     } else if (agg.kind == TB_AGG_SUM_FLOAT) {
       Value* old = rows_.load(type, state_row, field.value_offset);
       Value* sum = ir.CreateSelect(had, ir.CreateFAdd(old, carried[at]), carried[at]);
-      Value* large = reaches_sum_limit(agg.type, carried[at + 1]);
-      errors = ir.CreateOr(errors, overflow_if(large, TB_ERR_STATE_OVERFLOW));
       rows_.store(ir.CreateSelect(any, sum, old), state_row, field.value_offset);
     } else {
       Value* old = rows_.load(type, state_row, field.value_offset);
@@ -281,46 +361,54 @@ Value* Accumulators::fold(const Carried& carried, Value* state_row) {
       rows_.store(ir.CreateSelect(ir.CreateAnd(any, wins), value, old), state_row, field.value_offset);
     }
     rows_.store(ir.CreateOr(old_valid, ir.CreateZExt(any, ir.getInt8Ty())), state_row, field.valid_offset);
-    at += carried_count(agg);
   }
   return errors;
 }
 
-Value* Accumulators::fold_atomic(const Carried& carried, Value* state_row) {
-  auto& ir = rows_.ir();
-  Value* errors = carried.back();
-  size_t at = 0;
+Value* Accumulators::fold_of_block(const Carried& carried, Value* state_row, BlockFold& fold) {
+  mark_states(carried, state_row);
   for (size_t i = 0; i < program_.aggs().size(); i++) {
     const TbAgg& agg = program_.aggs()[i];
-    const GroupField& field = layout_.states[i];
-    Value* state = rows_.at(state_row, field.value_offset);
-    Value* seen = carried[at + carried_count(agg) - 1];
-    // Counts have no valid byte.
+    Value* state = rows_.at(state_row, layout_.states[i].value_offset);
     if (agg.kind == TB_AGG_COUNT) {
-      rows_.call_rt("rt_warp_sum_u64", {state, seen});
-      at += 1;
-      continue;
-    }
-    // Mark the state as valid.
-    Value* valid = rows_.at(state_row, field.valid_offset);
-    rows_.call_rt("rt_warp_mark_u8", {valid, ir.CreateICmpNE(seen, ir.getInt64(0))});
-    // Combine the warp's values.
-    if (agg.kind == TB_AGG_SUM_INT) {
-      rows_.call_rt("rt_warp_sum_u64", {state, carried[at]});
+      fold.add_sum(state, rows_seen(i, carried));
     } else if (agg.kind == TB_AGG_SUM_WIDE) {
-      rows_.call_rt("rt_warp_sum_i128", {state, wide_sum(agg, carried, at)});
-    } else if (agg.kind == TB_AGG_SUM_FLOAT) {
-      rows_.call_rt("rt_warp_sum_f64", {state, carried[at]});
-      Value* large = reaches_sum_limit(agg.type, carried[at + 1]);
-      errors = ir.CreateOr(errors, overflow_if(large, TB_ERR_STATE_OVERFLOW));
+      fold.add_sum(state, wide_sum(agg, carried, value_at_[i]));
+    } else if (min_max(agg)) {
+      Value* key = rows_.ir().CreateSExt(carried[value_at_[i]], rows_.ir().getInt64Ty());
+      fold.add_extreme(state, key, agg.type, agg.kind == TB_AGG_MIN);
     } else {
-      Value* key = ir.CreateSExt(carried[at], ir.getInt64Ty());
-      const char* symbol = agg.kind == TB_AGG_MIN ? "rt_warp_min_key" : "rt_warp_max_key";
-      rows_.call_rt(symbol, {state, key, ir.getInt32(agg.type)});
+      fold.add_sum(state, carried[value_at_[i]]);
     }
-    at += carried_count(agg);
   }
-  return errors;
+  return errors_of(carried);
+}
+
+/* Sets the valid bytes of the states that have seen a value. */
+void Accumulators::mark_states(const Carried& carried, Value* state_row) {
+  auto& ir = rows_.ir();
+  for (size_t first = 0; first < seen_.size(); first += kBitsOfWord) {
+    Value* marks = carried[marks_at_ + first / kBitsOfWord];
+    const size_t end = std::min(first + kBitsOfWord, seen_.size());
+    for (size_t which = first; which < end; which++) {
+      if (!seen_[which].counted) continue;
+      Value* count = carried[seen_[which].at];
+      Value* any = ir.CreateICmpNE(count, llvm::ConstantInt::get(count_type(), 0));
+      marks = ir.CreateOr(marks, ir.CreateSelect(any, ir.getInt32(1u << (which - first)), ir.getInt32(0)));
+    }
+    std::vector<uint32_t> places;  // a bit, and the offset of a byte
+    for (size_t i = 0; i < program_.aggs().size(); i++) {
+      if (program_.aggs()[i].kind == TB_AGG_COUNT || seen_of_[i] < first || seen_of_[i] >= end) continue;
+      places.push_back(static_cast<uint32_t>(seen_of_[i] - first));
+      places.push_back(layout_.states[i].valid_offset);
+    }
+    if (places.empty()) continue;
+    const auto count = static_cast<uint32_t>(places.size() / 2);
+    llvm::Constant* array = llvm::ConstantDataArray::get(rows_.builder().context(), places);
+    auto* constant = new llvm::GlobalVariable(rows_.builder().module(), array->getType(), true,
+                                              llvm::GlobalValue::PrivateLinkage, array, "marks");
+    rows_.call_rt("rt_warp_mark", {state_row, marks, constant, ir.getInt32(count)});
+  }
 }
 
 Value* Accumulators::apply(size_t i, const AggInput& in, Value* group_row) {

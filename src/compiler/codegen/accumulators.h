@@ -5,7 +5,11 @@
  * Registers: a loop carries a few values for every aggregate. step() combines a row into them
  * without a branch, so that host loops vectorise; only MIN and MAX of text branch, since their
  * states are in memory. fold() combines the values into the state row once per tile on the host.
- * fold_atomic() does so once per thread on the GPU.
+ * fold_of_block() does so once per block of threads on the GPU.
+ *
+ * What is carried for each aggregate is kept small, because a GPU's thread has few registers: the
+ * sum or extreme alone. Whether there was a value is a counter or bit of all aggregates that see
+ * the same rows, and the largest value summed is one for all sums of a type.
  *
  * A 64-bit value that is summed to 128 bits is carried as two sums: of its low 32 bits (unsigned)
  * and of its high 32 bits (signed). They are exact for 2^31 rows, and vectorise where a 128-bit add
@@ -16,6 +20,10 @@
  */
 #pragma once
 
+#include <optional>
+#include <vector>
+
+#include "compiler/codegen/block_fold.h"
 #include "compiler/codegen/loop_emitter.h"
 #include "engine/program/group_layout.h"
 
@@ -30,8 +38,10 @@ struct AggInput {
 
 class Accumulators {
  public:
-  Accumulators(RowEmitter& rows, const Program& program, const GroupLayout& layout)
-      : rows_(rows), program_(program), layout_(layout) {}
+  Accumulators(RowEmitter& rows, const Program& program, const GroupLayout& layout);
+
+  /* GPU: about how many registers the carried values take. */
+  static uint32_t carried_words(const Program& program);
 
   /* The table whose arena holds text states (host); before init() or apply(). */
   void bind(llvm::Value* table) { table_ = table; }
@@ -49,8 +59,8 @@ class Accumulators {
   Carried step(const Carried& carried, llvm::Value* row_passes);
   /* Host: combines carried values into the state row; returns TB_ERR_* bits. */
   llvm::Value* fold(const Carried& carried, llvm::Value* state_row);
-  /* GPU: the same by atomics, from every thread of a warp together. */
-  llvm::Value* fold_atomic(const Carried& carried, llvm::Value* state_row);
+  /* GPU: the same by atomics, from every thread of a block together. `fold` has the states to emit. */
+  llvm::Value* fold_of_block(const Carried& carried, llvm::Value* state_row, BlockFold& fold);
 
   /* Host: combines one row straight into a group's row; returns TB_ERR_* bits
    * or nullptr. */
@@ -73,7 +83,7 @@ class Accumulators {
   llvm::Value* too_large_for_sum(uint32_t type, llvm::Value* v);
   llvm::Value* finite_magnitude(llvm::Value* v);
   llvm::Value* reaches_sum_limit(uint32_t type, llvm::Value* largest);
-  static uint64_t magnitude_offset();
+  llvm::ConstantInt* magnitude_of(double v);
   llvm::Value* overflow_if(llvm::Value* cond, uint32_t bit);
   llvm::Value* combine_sum_wide(llvm::Value* sum, llvm::Value* state_row, const GroupField& field);
   llvm::Value* wide_sum(const TbAgg& agg, const Carried& carried, size_t at);
@@ -82,9 +92,32 @@ class Accumulators {
   bool text_state(const TbAgg& agg) const { return min_max(agg) && tb_type_is_text(agg.type); }
   void apply_text(const TbAgg& agg, const GroupField& field, const AggInput& input, llvm::Value* group_row);
 
+  void note_seen(size_t which, llvm::Value* pass, Carried& carried);
+  llvm::Value* rows_seen(size_t i, const Carried& carried);
+  llvm::Value* errors_of(const Carried& carried);
+  void mark_states(const Carried& carried, llvm::Value* state_row);
+
+  /* Aggregates with the same FILTER see the same rows if their arguments are never NULL, or are the same. */
+  struct SeenRows {
+    uint32_t filter, null_of;  // expressions or TB_NONE
+    bool counted;              // else only marked that there was one
+    size_t at;                 // of the counter
+  };
+  llvm::Type* count_type() { return gpu_ ? rows_.ir().getInt32Ty() : rows_.ir().getInt64Ty(); }
+  std::optional<size_t>& largest_at(const TbAgg& agg) {
+    return agg.type == TB_TYPE_FLOAT4 ? largest_float4_ : largest_float8_;
+  }
+
   RowEmitter& rows_;
   const Program& program_;
   const GroupLayout& layout_;
+  const bool gpu_;
+  // Places in Carried: the aggregates' values, counters, marks (GPU: bit i of SeenRows i), the largest
+  // finite_magnitude() of each type's sums, TB_ERR_* bits.
+  std::vector<size_t> value_at_, seen_of_;  // by aggregate
+  std::vector<SeenRows> seen_;
+  size_t marks_at_ = 0;
+  std::optional<size_t> largest_float4_, largest_float8_;
   llvm::Value* table_ = nullptr;
 };
 

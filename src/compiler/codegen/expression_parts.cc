@@ -20,8 +20,10 @@ constexpr uint32_t kCallWeight = 6;
 constexpr uint32_t kSharedWeight = 24;
 /* Groups, or groups of groups, that one function calls: a call is several instructions, and what lives across it. */
 constexpr uint32_t kMostGroups = 8;
-/* All expressions that a program evaluates, in numbers of the largest function. */
+/* All expressions that a program evaluates, in numbers of the largest function: beyond the one they are cut; up to the
+ * other none is, however many of them use what they share. */
 constexpr uint32_t kMostRoots = 4;
+constexpr uint32_t kUncutRoots = 3;
 
 bool is_leaf(const TbExpr& e) { return e.op == TB_EXPR_COLUMN || e.op == TB_EXPR_PARAM || e.op == TB_EXPR_LOCAL; }
 
@@ -76,13 +78,14 @@ ExpressionParts::ExpressionParts(const Program& program, uint32_t most_weight)
       read_outside_(program.params().size()),
       open_(program.exprs().size()) {
   count_users();
+  const bool uncut = weight_together(roots()) <= uint64_t{kUncutRoots} * most_weight_;
   for (uint32_t i = 0; i < program.exprs().size(); i++) {
     const TbExpr& e = program.expr(i);
     open_[i] = e.op == TB_EXPR_LOCAL || e.op == TB_EXPR_LOOP;
     for (uint32_t arg : program.args(e)) open_[i] = open_[i] || open_[arg];
     if (e.op == TB_EXPR_SEQUENCE && e.index != 0) open_[i] = false;
     weight_[i] = own_weight(e) + operand_weights(e);
-    if (weight_[i] <= most_weight_) continue;
+    if (uncut || weight_[i] <= most_weight_) continue;
     cut_operands(e);
     weight_[i] = own_weight(e) + operand_weights(e);
     if (weight_[i] > most_weight_ && is_list(e) && !open_[i]) group_operands(i, e);

@@ -5,7 +5,8 @@
  * times the arms of a CASE in one function take the assembler sixteen times as long. So no function holds more than
  * a bounded weight of an expression. Heavy operands become functions, and long lists of operands (CASE, AND, OR,
  * COALESCE, GREATEST, LEAST) are taken in groups, each a function. Lighter expressions stay in the loop of their
- * caller, where they may be vectorised.
+ * caller, where they may be vectorised, and so do all of a program that is light as a whole: aggregates of one model
+ * seem heavy, but what they share is evaluated once.
  *
  * Made by RowEmitter; owns nothing of the program. It must never cut an expression that fits, or simple queries
  * would pay for calls.

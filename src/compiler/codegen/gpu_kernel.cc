@@ -34,9 +34,9 @@ bool needs_probe(const Program& program) {
   return !program.joins().empty() || program.sink() == TB_SINK_PROJECT || program.sink() == TB_SINK_BUILD;
 }
 
-GpuKernel::GpuKernel(ModuleBuilder& builder, const Program& program, const char* name, Over over)
+GpuKernel::GpuKernel(ModuleBuilder& builder, const Program& program, const char* name, Over over, uint32_t blocks)
     : program_(program), over_(over), ir_(builder.context()), rows_(builder, program, ir_) {
-  llvm::Function* fn = builder.entry_point(name);
+  llvm::Function* fn = builder.entry_point(name, blocks);
   args_ = fn->getArg(0);
   ir_.SetInsertPoint(BasicBlock::Create(builder.context(), "entry", fn));
   if (!program.joins().empty()) tables_ = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, tables));

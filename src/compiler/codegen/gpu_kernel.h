@@ -16,7 +16,9 @@ class GpuKernel {
   /* A row or tuple a step. Over tuples, which tb_probe has written, no filter is
    * evaluated any more. */
   enum class Over { kRows, kTuples };
-  GpuKernel(ModuleBuilder& builder, const Program& program, const char* name, Over over);
+  /* `blocks` find registers on one multiprocessor. */
+  GpuKernel(ModuleBuilder& builder, const Program& program, const char* name, Over over,
+            uint32_t blocks = TB_BLOCKS_PER_MULTIPROCESSOR);
   virtual ~GpuKernel() = default;
 
  protected:

@@ -27,7 +27,7 @@ llvm::Function* ModuleBuilder::rt(llvm::StringRef symbol) {
   return declaration;
 }
 
-llvm::Function* ModuleBuilder::entry_point(llvm::StringRef name) {
+llvm::Function* ModuleBuilder::entry_point(llvm::StringRef name, uint32_t blocks) {
   llvm::LLVMContext& context = module_.getContext();
   llvm::Type* pointer = llvm::PointerType::get(context, 0);
   llvm::FunctionType* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer}, false);
@@ -46,7 +46,7 @@ llvm::Function* ModuleBuilder::entry_point(llvm::StringRef name) {
     };
     annotate("kernel", 1);
     annotate("maxntidx", TB_BLOCK_THREADS);
-    annotate("minctasm", TB_BLOCKS_PER_MULTIPROCESSOR);
+    annotate("minctasm", blocks);
   }
   return function;
 }

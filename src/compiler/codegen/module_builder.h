@@ -19,6 +19,7 @@
 #include "compiler/codegen/expression_parts.h"
 #include "engine/program/program.h"
 #include "turbine/compile.h"
+#include "turbine/kernel.h"
 
 namespace turbine {
 
@@ -37,9 +38,10 @@ class ModuleBuilder {
   llvm::Function* rt(llvm::StringRef symbol);
 
   /* Creates the entry point `name` with one pointer argument: external,
-   * default visibility; on the GPU a kernel (nvvm.annotations). Positions
-   * nothing; the caller adds blocks. */
-  llvm::Function* entry_point(llvm::StringRef name);
+   * default visibility; on the GPU a kernel (nvvm.annotations), of which so many blocks
+   * of threads find registers on one multiprocessor. Positions nothing; the caller adds
+   * its code. */
+  llvm::Function* entry_point(llvm::StringRef name, uint32_t blocks = TB_BLOCKS_PER_MULTIPROCESSOR);
 
   /* Functions of parts, by expression and the range of its operands: all loops of the module call the same. */
   using PartKey = std::tuple<uint32_t, uint32_t, uint32_t>;

@@ -5,6 +5,7 @@
  * row. Called by pipeline.cc. Barriers stand where all threads of a block get to, so no row
  * may leave a kernel early.
  */
+#include <algorithm>
 #include <cstddef>
 
 #include "compiler/codegen/gpu_kernel.h"
@@ -21,10 +22,26 @@ GpuKernel::Over input_of_sink(const Program& program) {
   return needs_probe(program) ? GpuKernel::Over::kTuples : GpuKernel::Over::kRows;
 }
 
+/* Registers of one multiprocessor for each thread of a block, and those that a thread of tb_reduce takes besides the
+ * carried values, as counted in ptxas's reports: for the loop and what is computed of a row; for each column's place.
+ */
+constexpr uint32_t kRegisters = 65536 / TB_BLOCK_THREADS;
+constexpr uint32_t kLoopRegisters = 40;
+constexpr uint32_t kColumnRegisters = 8;
+
+/* Blocks of tb_reduce on one multiprocessor: fewer than of other kernels if the carried values want the registers. A
+ * sum without a register is read from memory and written there for each row, which costs more than waiting does. */
+uint32_t blocks_of_reduce(const Program& program) {
+  const auto columns = static_cast<uint32_t>(program.columns().size());
+  const uint32_t registers = kLoopRegisters + Accumulators::carried_words(program) + columns * kColumnRegisters;
+  return std::clamp(kRegisters / registers, 1u, TB_BLOCKS_PER_MULTIPROCESSOR);
+}
+
 class SinkKernel : GpuKernel {
  public:
-  SinkKernel(ModuleBuilder& builder, const Program& program, const GroupLayout& layout, const char* name)
-      : GpuKernel(builder, program, name, input_of_sink(program)),
+  SinkKernel(ModuleBuilder& builder, const Program& program, const GroupLayout& layout, const char* name,
+             uint32_t blocks = TB_BLOCKS_PER_MULTIPROCESSOR)
+      : GpuKernel(builder, program, name, input_of_sink(program), blocks),
         accumulators_(rows_, program, layout),
         groups_(rows_, program, layout),
         store_(rows_, program) {
@@ -120,8 +137,12 @@ void SinkKernel::emit_reduce() {
       return next;
     });
   });
-  Value* errors = accumulators_.fold_atomic(Carried(end.begin() + 1, end.end()), state_row());
-  finish_counted(errors, end[0]);
+  BlockFold fold(rows_);
+  Value* errors = accumulators_.fold_of_block(Carried(end.begin() + 1, end.end()), state_row(), fold);
+  // tb_probe has counted the rows where there is one.
+  if (over_ == Over::kRows) fold.add_sum(rows_.at(args_, offsetof(TbPipelineArgs, rows_passed)), end[0]);
+  fold.emit();
+  finish(errors);
 }
 
 /* A row of the store a tuple: a PROJECT's in the order of the tuples, a BUILD's as they come, since it leaves rows out
@@ -166,7 +187,9 @@ void emit_gpu_pipeline(ModuleBuilder& builder, const Program& program, const Gro
     case TB_SINK_BUILD: return kernel("tb_project").emit_project();
     default: break;
   }
-  if (!program.grouped()) return kernel("tb_reduce").emit_reduce();
+  if (!program.grouped()) {
+    return SinkKernel(builder, program, layout, "tb_reduce", blocks_of_reduce(program)).emit_reduce();
+  }
   kernel("tb_reserve").emit_reserve();
   kernel("tb_apply").emit_apply();
 }
