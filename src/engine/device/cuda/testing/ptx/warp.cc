@@ -34,7 +34,7 @@ void Warp::start(LaunchState* launch, const Function& kernel, uint8_t* frames, u
   block_ = block;
   index_ = index;
   alive_ = threads >= kLanes ? kAllLanes : (1u << threads) - 1;
-  at_barrier_ = meeting_ = carry = loops_ = 0;
+  at_barrier_ = meeting_ = carry = loops_ = turn_ = 0;
   others_turn_ = false;
   for (uint32_t lane = 0; lane < kLanes; lane++) {
     pc_[lane] = kernel.first;
@@ -59,12 +59,23 @@ void Warp::choose(uint32_t from) {
     const int lane = std::countr_zero(left);
     if (frame_[lane] == frame) pc = std::min(pc, pc_[lane]);
   }
+  run_at(from, pc, frame);
+}
+
+/* Of `from` the group of the lane that has waited longest: whoever waits for it may be in several groups. */
+void Warp::choose_next(uint32_t from) {
+  const uint32_t later = from & ~((2u << turn_) - 1);
+  turn_ = static_cast<uint32_t>(std::countr_zero(later != 0 ? later : from));
+  run_at(from, pc_[turn_], frame_[turn_]);
+}
+
+void Warp::run_at(uint32_t from, uint32_t pc, uint32_t frame) {
   active_ = lanes_at(from, pc, frame);
   current_pc_ = pc;
   stop_pc_ = kNowhere;
   for (uint32_t left = from & ~active_; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
-    if (frame_[lane] == frame) stop_pc_ = std::min(stop_pc_, pc_[lane]);
+    if (frame_[lane] == frame && pc_[lane] > pc) stop_pc_ = std::min(stop_pc_, pc_[lane]);
   }
   bases_[0] = frames_ + frame;
 }
@@ -76,7 +87,8 @@ bool Warp::pick() {
   const uint32_t runnable = can_run();
   const uint32_t others = others_turn_ ? runnable & ~active_ : 0;
   others_turn_ = others != 0;
-  choose(others != 0 ? others : runnable);
+  if (others != 0) choose_next(others);
+  else choose(runnable);
   others_wait_ = active_ != runnable;
   return true;
 }

@@ -91,6 +91,8 @@ class Warp {
   void find_memory(const Instruction& instruction, uint64_t address, uint32_t bytes) const;
   bool pick();
   void choose(uint32_t from);
+  void choose_next(uint32_t from);
+  void run_at(uint32_t from, uint32_t pc, uint32_t frame);
   void park(uint32_t lanes, uint32_t pc);
   bool run_group(uint64_t end);
   void call(const Instruction& instruction, uint32_t lanes, uint32_t pc);
@@ -111,6 +113,7 @@ class Warp {
   uint32_t active_ = 0, current_pc_ = 0, stop_pc_ = 0;
   bool others_wait_ = false;  // for these lanes, though they could run
   bool others_turn_ = false;
+  uint32_t turn_ = 0;   // the lane whose turn was last
   uint32_t loops_ = 0;  // jumps back while others waited
   uint32_t pc_[kLanes] = {};
   uint32_t frame_[kLanes] = {};  // offset in frames_
