@@ -697,6 +697,11 @@ uint64_t FakeDriver::launches(const std::string& kernel) const {
   return found == launches_.end() ? 0 : found->second;
 }
 
+std::map<std::string, uint64_t> FakeDriver::all_launches() const {
+  std::lock_guard lock(mutex_);
+  return launches_;
+}
+
 uint64_t FakeDriver::device_bytes() const {
   std::lock_guard lock(mutex_);
   return device_bytes_;

@@ -69,6 +69,7 @@ class FakeDriver {
   void others_take(uint64_t bytes);
   void others_give_back(uint64_t bytes);
   uint64_t launches(const std::string& kernel) const;
+  std::map<std::string, uint64_t> all_launches() const;
   uint64_t device_bytes() const;
   uint64_t peak_device_bytes() const;
 

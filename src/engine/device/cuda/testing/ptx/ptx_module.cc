@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "engine/device/cuda/testing/fake_driver.h"
@@ -47,7 +48,7 @@ class PtxModule : public cuda::testing::KernelModule {
     try {
       run_launch(run);
     } catch (const LaunchFault& fault) {
-      std::fprintf(stderr, "stand-in driver: kernel %s, seed %u: %s\n", kernel.c_str(), run.seed, fault.what());
+      tell("kernel " + kernel + ", seed " + std::to_string(run.seed) + ": " + fault.what());
       throw FakeDriver::KernelFault{fault.result};
     }
   }
@@ -60,6 +61,19 @@ class PtxModule : public cuda::testing::KernelModule {
 
 }  // namespace
 
+void tell_file(const std::string& line) {
+  const char* path = std::getenv("TURBINE_STAND_IN_REPORT");
+  std::FILE* file = path ? std::fopen(path, "a") : nullptr;
+  if (!file) return;
+  std::fprintf(file, "%s\n", line.c_str());
+  std::fclose(file);
+}
+
+void tell(const std::string& line) {
+  std::fprintf(stderr, "stand-in driver: %s\n", line.c_str());
+  tell_file("stand-in driver: " + line);
+}
+
 cuda::testing::ModuleLoader ptx_modules(uint32_t blocks_at_once, uint32_t seed) {
   return [blocks_at_once, seed](const std::string& text,
                                 std::string* why) -> std::shared_ptr<const cuda::testing::KernelModule> {
@@ -67,7 +81,7 @@ cuda::testing::ModuleLoader ptx_modules(uint32_t blocks_at_once, uint32_t seed) 
       return std::make_shared<PtxModule>(text, blocks_at_once, seed);
     } catch (const PtxError& error) {
       *why = error.what();
-      std::fprintf(stderr, "stand-in driver: %s\n", why->c_str());
+      tell(*why);
       return nullptr;
     }
   };

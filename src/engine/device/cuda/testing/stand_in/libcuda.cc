@@ -12,6 +12,7 @@
  *   TURBINE_STAND_IN_LAUNCHES  "fail": every launch fails with a result that leaves the context whole
  *   TURBINE_STAND_IN_BLOCKS    blocks of a kernel that are under way at a time (4)
  *   TURBINE_STAND_IN_SEED      whose turn it is among warps (1)
+ *   TURBINE_STAND_IN_REPORT    a file to which these lines go as well, and how often each kernel ran
  */
 #include <cstdio>
 #include <cstdlib>
@@ -51,8 +52,9 @@ FakeOptions stand_in_options() {
 FakeDriver& driver = *new FakeDriver(stand_in_options());
 
 __attribute__((destructor)) void report() {
-  for (const std::string& what : driver.misuse()) std::fprintf(stderr, "stand-in driver: misuse: %s\n", what.c_str());
-  for (const std::string& what : driver.leaks()) std::fprintf(stderr, "stand-in driver: leak: %s\n", what.c_str());
+  for (const std::string& what : driver.misuse()) turbine::ptx::tell("misuse: " + what);
+  for (const std::string& what : driver.leaks()) turbine::ptx::tell("leak: " + what);
+  for (const auto& [kernel, times] : driver.all_launches()) turbine::ptx::tell_file("ran " + kernel + " " + std::to_string(times));
 }
 
 }  // namespace
