@@ -17,7 +17,8 @@ namespace turbine::ptx {
 namespace {
 
 using OperationTable = std::map<std::string, Operation>;
-__extension__ using Wide = __int128;
+__extension__ using SignedWide = __int128;
+__extension__ using UnsignedWide = unsigned __int128;
 
 /* Arithmetic that wraps: no narrower than 32 bits, since int would overflow. */
 template <class T>
@@ -42,6 +43,7 @@ T remainder_of(T a, T b) {
 }
 template <class T>
 T high_product(T a, T b) {
+  using Wide = std::conditional_t<std::is_signed_v<T>, SignedWide, UnsignedWide>;
   return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b) >> (sizeof(T) * 8));
 }
 

@@ -629,31 +629,37 @@ class ProgramDecoder {
     else end.flow = name == "exit" || function_->is_entry ? Flow::EXIT : Flow::RETURN;
   }
 
-  /* The deepest chain of calls; a circle is gone round kMostLevels times. */
+  /* Places of frames, and the longest chain of calls; a circle is gone round kMostLevels times. */
   void measure_stack() {
+    for (Function& function : program_.functions_) {
+      function.frame_offset = program_.level_bytes_;
+      program_.level_bytes_ += static_cast<uint32_t>(aligned(function.frame_bytes, 64));
+    }
+    struct Chain {
+      uint64_t levels = 0, local = 0;
+    };
+    std::vector<Chain> longest(program_.functions_.size());
     std::vector<int> state(program_.functions_.size(), 0);
     bool circle = false;
-    std::vector<std::pair<uint64_t, uint64_t>> deepest(program_.functions_.size());
     const std::function<void(size_t)> visit = [&](size_t index) {
       state[index] = 1;
       for (size_t callee : callees_[index]) {
         if (state[callee] == 1) circle = true;
         if (state[callee] == 0) visit(callee);
-        deepest[index].first = std::max(deepest[index].first, deepest[callee].first);
-        deepest[index].second = std::max(deepest[index].second, deepest[callee].second);
+        longest[index].levels = std::max(longest[index].levels, longest[callee].levels);
+        longest[index].local = std::max(longest[index].local, longest[callee].local);
       }
-      deepest[index].first += program_.functions_[index].frame_bytes;
-      deepest[index].second += program_.functions_[index].local_bytes;
+      longest[index].levels++;
+      longest[index].local += program_.functions_[index].local_bytes;
       state[index] = 2;
     };
     for (size_t i = 0; i < state.size(); i++)
       if (state[i] == 0) visit(i);
-    for (const auto& [frames, local] : deepest) {
-      program_.stack_bytes_ = std::max(program_.stack_bytes_, frames * (circle ? kMostLevels : 1));
-      program_.local_stack_bytes_ = std::max(program_.local_stack_bytes_, local * (circle ? kMostLevels : 1));
+    const uint64_t times = circle ? kMostLevels : 1;
+    for (const Chain& chain : longest) {
+      program_.stack_bytes_ = std::max(program_.stack_bytes_, chain.levels * times * program_.level_bytes_);
+      program_.local_stack_bytes_ = std::max(program_.local_stack_bytes_, aligned(chain.local * times, 64));
     }
-    program_.stack_bytes_ = aligned(program_.stack_bytes_ + 8, 64);
-    program_.local_stack_bytes_ = aligned(program_.local_stack_bytes_, 64);
   }
 
   Program& program_;

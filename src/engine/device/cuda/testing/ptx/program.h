@@ -88,6 +88,7 @@ struct Function {
   bool is_entry = false;
   uint32_t first = 0;  // pc
   uint32_t frame_bytes = 0;
+  uint32_t frame_offset = 0;  // within a level of calls, where each function has a place: lanes may be in several
   uint64_t local_bytes = 0;
   /* Of an entry: all its parameters, and where each lies in them. */
   uint64_t parameter_bytes = 0;
@@ -111,7 +112,8 @@ class Program {
   const std::vector<Range>& variables() const { return ranges_; }
   uint64_t shared_bytes() const { return shared_bytes_; }
   uint32_t memos() const { return memos_; }
-  /* The most bytes of frames that a thread may need; functions that call themselves get so many levels. */
+  /* Frames of all functions, and those of all levels of calls. */
+  uint32_t level_bytes() const { return level_bytes_; }
   uint64_t stack_bytes() const { return stack_bytes_; }
   uint64_t local_stack_bytes() const { return local_stack_bytes_; }
   std::string line_text(uint32_t line) const { return parsed_.line_text(line); }
@@ -128,7 +130,7 @@ class Program {
   std::unique_ptr<uint64_t[]> memory_;  // of .global and .const variables
   std::vector<Range> ranges_;
   uint64_t shared_bytes_ = 0, stack_bytes_ = 0, local_stack_bytes_ = 0;
-  uint32_t memos_ = 1;
+  uint32_t memos_ = 1, level_bytes_ = 0;
 };
 
 }  // namespace turbine::ptx

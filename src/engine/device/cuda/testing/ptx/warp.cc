@@ -14,7 +14,7 @@ namespace turbine::ptx {
 namespace {
 
 constexpr uint32_t kNowhere = 0xffffffffu;
-constexpr uint32_t kMostLoops = 2000;
+constexpr uint32_t kMostLoops = 300;
 /* Of lanes whose turn it is while others are behind them. */
 constexpr uint64_t kTurnSteps = 500;
 
@@ -38,7 +38,7 @@ void Warp::start(LaunchState* launch, const Function& kernel, uint8_t* frames, u
   others_turn_ = false;
   for (uint32_t lane = 0; lane < kLanes; lane++) {
     pc_[lane] = kernel.first;
-    frame_[lane] = 0;
+    frame_[lane] = kernel.frame_offset;
     local_[lane] = local_begin_ + lane * launch->program->local_stack_bytes();
     callers_[lane].clear();
   }
@@ -197,7 +197,8 @@ void Warp::call(const Instruction& instruction, uint32_t lanes, uint32_t pc) {
   // The caller is the function whose code this is.
   const auto caller = std::prev(std::upper_bound(program.functions().begin(), program.functions().end(), pc,
                                                  [](uint32_t at, const Function& f) { return at < f.first; }));
-  const uint32_t frame = frame_[std::countr_zero(lanes)] + caller->frame_bytes;
+  const size_t level = callers_[std::countr_zero(lanes)].size() + 1;
+  const uint64_t frame = level * program.level_bytes() + callee.frame_offset;
   for (; lanes != 0; lanes &= lanes - 1) {
     const int lane = std::countr_zero(lanes);
     const uint64_t here = local_[lane], there = here + caller->local_bytes;
@@ -207,7 +208,7 @@ void Warp::call(const Instruction& instruction, uint32_t lanes, uint32_t pc) {
     for (const CallSite::Copy& copy : site.arguments)
       std::memcpy(reinterpret_cast<void*>(there + copy.to), reinterpret_cast<void*>(here + copy.from), copy.bytes);
     callers_[lane].push_back({pc + 1, frame_[lane], here, instruction.target});
-    frame_[lane] = frame;
+    frame_[lane] = static_cast<uint32_t>(frame);
     local_[lane] = there;
     pc_[lane] = callee.first;
   }
