@@ -126,7 +126,7 @@ def full(bench, server):
     # Each export is memory of gpu0 until its session ends; together they may have half of it.
     exports = 0
     while exports < 64:
-        outcome = held.run("SELECT turbine.gpu_result('SELECT g, g * 2.0 AS x FROM generate_series(1, 700000) g', 'gpu0')")
+        outcome = held.run("SELECT turbine.gpu_result('SELECT g, g * 2.0 AS x FROM generate_series(1, 150000) g', 'gpu0')")
         if outcome.error:
             break
         exports += 1
@@ -143,7 +143,7 @@ def full(bench, server):
 
 
 # The scene, its GPUs, and megabytes of each.
-SCENES = {"named": (named, 2, 4096), "spread": (spread, 4, 4096), "lost": (lost, 2, 4096), "full": (full, 2, 128)}
+SCENES = {"named": (named, 2, 4096), "spread": (spread, 4, 4096), "lost": (lost, 2, 4096), "full": (full, 2, 64)}
 
 
 def main():
