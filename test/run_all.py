@@ -41,10 +41,9 @@ FED_SCRIPTS = ("aggregates,brin,cached_columns,collations,errors,feeders,filter_
                "join_filters,join_keys,joins,lazy_errors,numeric,parallel_scans,partitions,rights,row_counts,"
                "table_shapes,text,toast,types,visibility")
 
-# What GPUs do in kernels of their own, and those of all sinks.
-GPU_SCRIPTS = "aggregates,full_joins,joins,late_parts,partitions,set_operations,sorting,text,types,windows"
-GPU_KERNELS = ("tb_decode,tb_rows,tb_probe,tb_project,tb_reserve,tb_apply,tb_reduce,tb_group_grow,tb_sort_pass,"
-               "tb_table_place,tb_window_emit")
+# What differs between GPUs and the host. Kernels that all of them together must run.
+GPU_SCRIPTS = "aggregates,full_joins,joins,late_parts,partitions,set_operations,text,types"
+GPU_KERNELS = "tb_decode,tb_rows,tb_probe,tb_project,tb_reserve,tb_apply,tb_reduce,tb_table_place,tb_table_buckets"
 
 
 class Suite(NamedTuple):
@@ -149,6 +148,10 @@ SUITES = {
     "gpu-sql": Suite(
         PYTHON + ["test/on_stand_in.py", "--kernels", GPU_KERNELS, "run_sql.py", "--device", "gpu", "--only", GPU_SCRIPTS],
         "statements of test/sql that ask much of GPUs, on one whose kernels are interpreted"),
+    "device-kernels": Suite(
+        PYTHON + ["test/device_kernels.py"],
+        "sorts, windows, growing groups and joins of a GPU give PostgreSQL's answers over large tables",
+        ("--queries", "2000")),
     "gpu-differential": Suite(
         PYTHON + ["test/on_stand_in.py", "differential.py", "--device", "gpu", "--seed", "2001", "--queries", "250"],
         "random queries on a GPU give PostgreSQL's answers, and touch no memory but their own",

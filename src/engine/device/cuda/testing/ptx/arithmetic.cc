@@ -119,17 +119,18 @@ void add_integer_operations(OperationTable& table, const std::string& type) {
   table["min." + type] = operation_of<[](T a, T b) { return a < b ? a : b; }>();
   table["max." + type] = operation_of<[](T a, T b) { return b < a ? a : b; }>();
   table["neg." + type] = operation_of<[](T a) { return static_cast<T>(M{0} - static_cast<M>(a)); }>();
-  table["abs." + type] =
-      operation_of<[](T a) { return a < 0 ? static_cast<T>(M{0} - static_cast<M>(a)) : a; }>();
+  table["abs." + type] = operation_of<[](T a) { return a < 0 ? static_cast<T>(M{0} - static_cast<M>(a)) : a; }>();
   table["shr." + type] = operation_of<[](T a, uint32_t by) {
     return static_cast<T>(by < sizeof(T) * 8 ? a >> by : std::is_signed_v<T> && a < 0 ? -1 : 0);
   }>();
   table["setp.eq." + type] = operation_of<[](T a, T b) { return a == b; }>();
   table["setp.ne." + type] = operation_of<[](T a, T b) { return a != b; }>();
   for (const char* less : {"setp.lt.", "setp.lo."}) table[less + type] = operation_of<[](T a, T b) { return a < b; }>();
-  for (const char* less : {"setp.le.", "setp.ls."}) table[less + type] = operation_of<[](T a, T b) { return a <= b; }>();
+  for (const char* less : {"setp.le.", "setp.ls."})
+    table[less + type] = operation_of<[](T a, T b) { return a <= b; }>();
   for (const char* more : {"setp.gt.", "setp.hi."}) table[more + type] = operation_of<[](T a, T b) { return b < a; }>();
-  for (const char* more : {"setp.ge.", "setp.hs."}) table[more + type] = operation_of<[](T a, T b) { return a >= b; }>();
+  for (const char* more : {"setp.ge.", "setp.hs."})
+    table[more + type] = operation_of<[](T a, T b) { return a >= b; }>();
   if constexpr (sizeof(T) >= 4) table["bfe." + type] = operation_of<bit_field<T>>();
   if constexpr (sizeof(T) <= 4) {
     using Double = std::conditional_t<std::is_signed_v<T>, std::conditional_t<sizeof(T) == 4, int64_t, int32_t>,
@@ -137,8 +138,9 @@ void add_integer_operations(OperationTable& table, const std::string& type) {
     table["mul.wide." + type] =
         operation_of<[](T a, T b) { return static_cast<Double>(static_cast<Double>(a) * static_cast<Double>(b)); }>();
     table["mad.wide." + type] = operation_of<[](T a, T b, Double c) {
-      return static_cast<Double>(static_cast<std::make_unsigned_t<Double>>(static_cast<Double>(a) * static_cast<Double>(b)) +
-                                 static_cast<std::make_unsigned_t<Double>>(c));
+      return static_cast<Double>(
+          static_cast<std::make_unsigned_t<Double>>(static_cast<Double>(a) * static_cast<Double>(b)) +
+          static_cast<std::make_unsigned_t<Double>>(c));
     }>();
   }
 }
@@ -301,11 +303,11 @@ Run predicate_operation(std::string_view name) {
       combine(warp, i, lanes, [](uint32_t a, uint32_t b) { return a ^ b; });
     };
   if (name == "not")
-    return [](Warp& warp, const Instruction& i, uint32_t lanes) {
-      warp.set_predicate(i.d, lanes, ~warp.predicate(i.a));
-    };
+    return
+        [](Warp& warp, const Instruction& i, uint32_t lanes) { warp.set_predicate(i.d, lanes, ~warp.predicate(i.a)); };
   if (name == "mov")
-    return [](Warp& warp, const Instruction& i, uint32_t lanes) { warp.set_predicate(i.d, lanes, warp.predicate(i.a)); };
+    return
+        [](Warp& warp, const Instruction& i, uint32_t lanes) { warp.set_predicate(i.d, lanes, warp.predicate(i.a)); };
   return nullptr;
 }
 

@@ -1,7 +1,8 @@
 /*
  * conversions.cc - cvt between types.
  *
- * Floats that become integers are held to the integer's range, as PTX says; a NaN becomes 0, or the least 64-bit number.
+ * Floats that become integers are held to the integer's range, as PTX says; a NaN becomes 0, or the least 64-bit
+ * number.
  */
 #include <cmath>
 #include <limits>
@@ -77,7 +78,8 @@ void run_integer(Warp& warp, const Instruction& instruction, uint32_t lanes) {
     const uint64_t high = static_cast<uint64_t>(a[lane]) << cut;
     const uint64_t value = kSignedSource ? static_cast<uint64_t>(static_cast<int64_t>(high) >> cut) : high >> cut;
     const uint64_t out = value << cut_out;
-    d[lane] = static_cast<To>(kSignedResult ? static_cast<uint64_t>(static_cast<int64_t>(out) >> cut_out) : out >> cut_out);
+    d[lane] = static_cast<To>(kSignedResult ? static_cast<uint64_t>(static_cast<int64_t>(out) >> cut_out)
+                                            : out >> cut_out);
   });
 }
 
@@ -99,8 +101,11 @@ const Operation* find_conversion(const std::string& opcode) {
 }
 
 Run integer_conversion(bool signed_source, bool signed_result, Width source, Width result) {
-  if (signed_source) return signed_result ? integer_of_widths<true, true>(source, result) : integer_of_widths<true, false>(source, result);
-  return signed_result ? integer_of_widths<false, true>(source, result) : integer_of_widths<false, false>(source, result);
+  if (signed_source)
+    return signed_result ? integer_of_widths<true, true>(source, result)
+                         : integer_of_widths<true, false>(source, result);
+  return signed_result ? integer_of_widths<false, true>(source, result)
+                       : integer_of_widths<false, false>(source, result);
 }
 
 }  // namespace turbine::ptx

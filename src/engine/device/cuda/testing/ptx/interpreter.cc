@@ -20,7 +20,8 @@ class LaunchMemory {
  public:
   uint8_t* take(uint64_t bytes) {
     if (bytes > size_) {
-      memory_.reset(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment)));
+      memory_.reset(
+          static_cast<uint8_t*>(std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment)));
       if (!memory_) throw std::bad_alloc();
       size_ = bytes;
     }

@@ -72,7 +72,9 @@ TEST(PtxInterpreterTest, KernelsOfCMeanWhatTheyMeanOnTheHost) {
     return static_cast<int64_t>(random() >> random() % 64);
   };
   const auto number = [&] {
-    return random() % 8 == 0 ? 0.0 : std::ldexp(static_cast<double>(static_cast<int64_t>(random())), -14 - static_cast<int>(random() % 60));
+    return random() % 8 == 0
+               ? 0.0
+               : std::ldexp(static_cast<double>(static_cast<int64_t>(random())), -14 - static_cast<int>(random() % 60));
   };
   std::vector<SampleInput> input(kCount);
   for (SampleInput& in : input) in = {integer(), integer(), number(), number(), static_cast<uint32_t>(random())};
@@ -90,13 +92,15 @@ TEST(PtxInterpreterTest, KernelsOfCMeanWhatTheyMeanOnTheHost) {
   launch.threads = 100;  // the last warp has 4 lanes
   launch.parameters = &address;
   const auto range = [](const void* begin, uint64_t bytes) { return Range{reinterpret_cast<uint64_t>(begin), bytes}; };
-  launch.memory = {range(input.data(), kCount * sizeof(SampleInput)), range(found.data(), kCount * sizeof(SampleOutput)),
-                   range(&arguments, sizeof arguments)};
-  std::sort(launch.memory.begin(), launch.memory.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  launch.memory = {range(input.data(), kCount * sizeof(SampleInput)),
+                   range(found.data(), kCount * sizeof(SampleOutput)), range(&arguments, sizeof arguments)};
+  std::sort(launch.memory.begin(), launch.memory.end(),
+            [](const Range& a, const Range& b) { return a.begin < b.begin; });
   run_launch(launch);
   for (size_t i = 0; i < kCount; i++) {
     for (size_t k = 0; k < std::size(found[i].integers); k++)
-      ASSERT_EQ(found[i].integers[k], expected[i].integers[k]) << "row " << i << ", integer " << k << ", a " << input[i].a << ", b " << input[i].b;
+      ASSERT_EQ(found[i].integers[k], expected[i].integers[k])
+          << "row " << i << ", integer " << k << ", a " << input[i].a << ", b " << input[i].b;
     for (size_t k = 0; k < std::size(found[i].bits); k++)
       ASSERT_EQ(found[i].bits[k], expected[i].bits[k]) << "row " << i << ", bits " << k;
     for (size_t k = 0; k < std::size(found[i].floats); k++)
@@ -107,8 +111,9 @@ TEST(PtxInterpreterTest, KernelsOfCMeanWhatTheyMeanOnTheHost) {
 }
 
 TEST(PtxInterpreterTest, WhatIsUnknownFailsTheLoad) {
-  for (const char* statement : {"tex.1d.v4.f32.s32 {%r1, %r2, %r3, %r4}, [%rd1, {%r1}];", "add.u128 %rd1, %rd1, %rd1;",
-                                "add.s64 %rd1, %rd1, %r1;", "mov.u32 %r1, %envreg3;", "add.s32 %r1, %r1;", "call (%rd2), unknown, (%rd1);"}) {
+  for (const char* statement :
+       {"tex.1d.v4.f32.s32 {%r1, %r2, %r3, %r4}, [%rd1, {%r1}];", "add.u128 %rd1, %rd1, %rd1;",
+        "add.s64 %rd1, %rd1, %r1;", "mov.u32 %r1, %envreg3;", "add.s32 %r1, %r1;", "call (%rd2), unknown, (%rd1);"}) {
     try {
       const Program program(kernel_text(statement));
       ADD_FAILURE() << statement;
@@ -128,7 +133,9 @@ TEST(PtxInterpreterTest, AccessOutsideOfMemoryIsAnError) {
   EXPECT_EQ(words.fails(kernel_text("mov.u64 %rd3, 0;\natom.global.add.u32 %r2, [%rd3], 1;"), 1, 1), 700);
   EXPECT_EQ(words.fails(kernel_text("trap;"), 1, 1), 719);
   // A load for no lane is none.
-  EXPECT_EQ(words.fails(kernel_text("mov.u64 %rd3, 0;\nsetp.gt.u32 %p1, %r1, 99;\n@%p1 ld.global.u32 %r2, [%rd3];"), 1, 32), 0);
+  EXPECT_EQ(
+      words.fails(kernel_text("mov.u64 %rd3, 0;\nsetp.gt.u32 %p1, %r1, 99;\n@%p1 ld.global.u32 %r2, [%rd3];"), 1, 32),
+      0);
 }
 
 TEST(PtxInterpreterTest, LanesExchangeValues) {
@@ -138,8 +145,9 @@ TEST(PtxInterpreterTest, LanesExchangeValues) {
                      "mov.u32 %r3, %r1;\nbra.uni $both;\n$odd:\nadd.s32 %r3, %r3, %r1;\n$both:\n";
   for (int distance : {16, 8, 4, 2, 1})
     body += "shfl.sync.down.b32 %r4|%p2, %r3, " + std::to_string(distance) + ", 31, -1;\n@%p2 add.s32 %r3, %r3, %r4;\n";
-  body += "vote.sync.ballot.b32 %r5, %p1, -1;\nand.b32 %r6, %r1, 31;\nsetp.eq.s32 %p3, %r6, 0;\n@!%p3 mov.u32 %r3, %r5;\n"
-          "st.global.u32 [%rd2], %r3;";
+  body +=
+      "vote.sync.ballot.b32 %r5, %p1, -1;\nand.b32 %r6, %r1, 31;\nsetp.eq.s32 %p3, %r6, 0;\n@!%p3 mov.u32 %r3, %r5;\n"
+      "st.global.u32 [%rd2], %r3;";
   Words words{std::vector<uint32_t>(64)};
   words.run(kernel_text(body), 1, 64);
   EXPECT_EQ(words.words[0], 16 * 1000 + 31 * 32 / 2u);
@@ -147,15 +155,17 @@ TEST(PtxInterpreterTest, LanesExchangeValues) {
   EXPECT_EQ(words.words[5], 0xaaaaaaaau);
 
   words.run(kernel_text(std::string(kOwnWord) + "and.b32 %r2, %r1, 3;\nmatch.any.sync.b32 %r3, %r2, -1;\n"
-                                                "st.global.u32 [%rd2], %r3;"), 1, 32);
+                                                "st.global.u32 [%rd2], %r3;"),
+            1, 32);
   EXPECT_EQ(words.words[6], 0x44444444u);
 }
 
 TEST(PtxInterpreterTest, ThreadsMeetAtBarriers) {
   // Each thread writes its word of shared memory, and reads that of the thread on the other side.
-  const std::string body = std::string(kOwnWord) +
-                           "mov.u64 %rd3, memory;\nmul.wide.u32 %rd4, %r1, 4;\nadd.s64 %rd5, %rd3, %rd4;\nst.shared.u32 [%rd5], %r1;\n"
-                           "bar.sync 0;\nsub.s64 %rd6, %rd3, %rd4;\nld.shared.u32 %r2, [%rd6+1020];\nst.global.u32 [%rd2], %r2;";
+  const std::string body =
+      std::string(kOwnWord) +
+      "mov.u64 %rd3, memory;\nmul.wide.u32 %rd4, %r1, 4;\nadd.s64 %rd5, %rd3, %rd4;\nst.shared.u32 [%rd5], %r1;\n"
+      "bar.sync 0;\nsub.s64 %rd6, %rd3, %rd4;\nld.shared.u32 %r2, [%rd6+1020];\nst.global.u32 [%rd2], %r2;";
   for (uint32_t seed = 1; seed < 20; seed++) {
     Words words{std::vector<uint32_t>(256)};
     words.run(kernel_text(body, ".shared .align 4 .b8 memory[1024];\n"), 5, 256, seed);
@@ -184,9 +194,10 @@ TEST(PtxInterpreterTest, WaitingForEverIsAnError) {
 }
 
 TEST(PtxInterpreterTest, CarriesAndWideValues) {
-  const std::string body = "ld.global.u64 %rd2, [%rd1];\nld.global.v2.u64 {%rd3, %rd4}, [%rd1+16];\n"
-                           "add.cc.s64 %rd5, %rd2, %rd3;\naddc.s64 %rd6, %rd4, 0;\nst.global.v2.u64 [%rd1+16], {%rd5, %rd6};\n"
-                           "mov.b64 {%r2, %r3}, %rd5;\nmov.b64 %rd7, {%r3, %r2};\nst.global.u64 [%rd1], %rd7;";
+  const std::string body =
+      "ld.global.u64 %rd2, [%rd1];\nld.global.v2.u64 {%rd3, %rd4}, [%rd1+16];\n"
+      "add.cc.s64 %rd5, %rd2, %rd3;\naddc.s64 %rd6, %rd4, 0;\nst.global.v2.u64 [%rd1+16], {%rd5, %rd6};\n"
+      "mov.b64 {%r2, %r3}, %rd5;\nmov.b64 %rd7, {%r3, %r2};\nst.global.u64 [%rd1], %rd7;";
   alignas(16) uint64_t numbers[4] = {~uint64_t{0}, 0, 5, 7};
   const Program program(kernel_text(body));
   const uint64_t* address = numbers;

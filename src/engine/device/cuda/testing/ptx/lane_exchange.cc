@@ -24,7 +24,7 @@ enum class Shuffle { UP, DOWN, XOR, INDEX };
 template <Shuffle kKind>
 void run_shuffle(Warp& warp, const Instruction& instruction, uint32_t lanes) {
   const uint32_t *const value = warp.words<uint32_t>(instruction.a), *const by = warp.words<uint32_t>(instruction.b),
-                 *const control = warp.words<uint32_t>(instruction.c);
+                        *const control = warp.words<uint32_t>(instruction.c);
   uint32_t old[kLanes];
   std::copy(value, value + kLanes, old);
   uint32_t* const d = warp.words<uint32_t>(instruction.d);

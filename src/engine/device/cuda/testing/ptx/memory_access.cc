@@ -61,8 +61,10 @@ Run access_of(Width reg, unsigned count) {
     }
   };
   if (reg == '8') return choose(uint64_t{});
-  if constexpr (sizeof(T) == 8) return nullptr;
-  else return choose(uint32_t{});
+  if constexpr (sizeof(T) == 8)
+    return nullptr;
+  else
+    return choose(uint32_t{});
 }
 
 template <bool kStore>
@@ -86,7 +88,7 @@ void run_atomic(Warp& warp, const Instruction& instruction, uint32_t lanes) {
   warp.addresses(instruction, lanes, at);
   // `red` has no result, and its d is a slot that nobody reads.
   WordOf<T>* const d = warp.words<WordOf<T>>(instruction.d);
-  const WordOf<T> *const b = warp.words<WordOf<T>>(instruction.b), *const c = warp.words<WordOf<T>>(instruction.c);
+  const WordOf<T>*const b = warp.words<WordOf<T>>(instruction.b), *const c = warp.words<WordOf<T>>(instruction.c);
   for (; lanes != 0; lanes &= lanes - 1) {
     const uint32_t lane = static_cast<uint32_t>(std::countr_zero(lanes));
     warp.check_access(instruction, at[lane], sizeof(T));
@@ -111,7 +113,8 @@ Run bit_atomic(std::string_view operation) {
   if (operation == "and") return run_atomic<W, [](W* m, W a, W) { return __atomic_fetch_and(m, a, __ATOMIC_SEQ_CST); }>;
   if (operation == "or") return run_atomic<W, [](W* m, W a, W) { return __atomic_fetch_or(m, a, __ATOMIC_SEQ_CST); }>;
   if (operation == "xor") return run_atomic<W, [](W* m, W a, W) { return __atomic_fetch_xor(m, a, __ATOMIC_SEQ_CST); }>;
-  if (operation == "exch") return run_atomic<W, [](W* m, W a, W) { return __atomic_exchange_n(m, a, __ATOMIC_SEQ_CST); }>;
+  if (operation == "exch")
+    return run_atomic<W, [](W* m, W a, W) { return __atomic_exchange_n(m, a, __ATOMIC_SEQ_CST); }>;
   if (operation == "cas")
     return run_atomic<W, [](W* m, W expected, W value) {
       __atomic_compare_exchange_n(m, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
@@ -173,8 +176,22 @@ void run_unpack(Warp& warp, const Instruction& instruction, uint32_t lanes) {
 }
 
 enum Special : uint64_t {
-  TID_X, NTID_X, CTAID_X, NCTAID_X, ZERO, ONE, LANE, WARP, WARPS, LANES_EQ, LANES_LE, LANES_LT, LANES_GE, LANES_GT,
-  CLOCK, CLOCK64,
+  TID_X,
+  NTID_X,
+  CTAID_X,
+  NCTAID_X,
+  ZERO,
+  ONE,
+  LANE,
+  WARP,
+  WARPS,
+  LANES_EQ,
+  LANES_LE,
+  LANES_LT,
+  LANES_GE,
+  LANES_GT,
+  CLOCK,
+  CLOCK64,
 };
 
 }  // namespace

@@ -39,8 +39,9 @@ std::string joined(const std::vector<std::string_view>& parts) {
 /* Parts of memory instructions that say how a GPU should go about it, or what is true of every access here. */
 const std::set<std::string_view, std::less<>>& manners() {
   static const std::set<std::string_view, std::less<>> kManners = {
-      "volatile", "relaxed", "acquire", "release", "acq_rel", "weak", "cta", "gpu", "sys", "ca", "cg", "cs", "lu", "cv",
-      "nc", "wb", "wt", "L1", "L2", "evict_last", "evict_first", "evict_normal", "no_allocate", "64B", "128B", "256B"};
+      "volatile", "relaxed",    "acquire",     "release",      "acq_rel",     "weak", "cta",  "gpu", "sys",
+      "ca",       "cg",         "cs",          "lu",           "cv",          "nc",   "wb",   "wt",  "L1",
+      "L2",       "evict_last", "evict_first", "evict_normal", "no_allocate", "64B",  "128B", "256B"};
   return kManners;
 }
 
@@ -220,8 +221,10 @@ class ProgramDecoder {
       pool.resize(at + bytes);
       std::memcpy(pool.data() + at, &word, bytes);
     };
-    if (width == 'p') append(value != 0 ? kAllLanes : 0, 8);
-    else for (uint32_t lane = 0; lane < kLanes; lane++) append(value, width == '8' ? 8 : 4);
+    if (width == 'p')
+      append(value != 0 ? kAllLanes : 0, 8);
+    else
+      for (uint32_t lane = 0; lane < kLanes; lane++) append(value, width == '8' ? 8 : 4);
     constants_[key] = slot;
     return slot;
   }
@@ -240,9 +243,9 @@ class ProgramDecoder {
       const size_t index = static_cast<size_t>(operand.variable);
       const Space space = function_->variables[index].space;
       instruction->number += placed_now_->places[index];
-      instruction->base = space == Space::SHARED                                          ? Base::SHARED
+      instruction->base = space == Space::SHARED                                   ? Base::SHARED
                           : function_->is_entry && is_parameter(*function_, index) ? Base::PARAMETERS
-                                                                                           : Base::LOCAL;
+                                                                                   : Base::LOCAL;
       return;
     }
     if (const auto shared = shared_places_.find(operand.name); shared != shared_places_.end()) {
@@ -352,8 +355,10 @@ class ProgramDecoder {
         {"prefetchu", &ProgramDecoder::decode_nothing},
     };
     const auto family = kFamilies.find(statement_->opcode[0]);
-    if (family != kFamilies.end()) (this->*family->second)();
-    else decode_arithmetic();
+    if (family != kFamilies.end())
+      (this->*family->second)();
+    else
+      decode_arithmetic();
   }
 
   void decode_nothing() {}
@@ -418,7 +423,7 @@ class ProgramDecoder {
     if (operand(0).kind != Operand::REGISTER) fail("a register is expected for the result");
     const Width to = width_of_register(operand(0).reg);
     const Width from = operand(1).kind == Operand::REGISTER ? width_of_register(operand(1).reg)
-                                                             : width_of_type(opcode[2]);
+                                                            : width_of_type(opcode[2]);
     const Slot slot = source(operand(1), from);
     Instruction& conversion = emit();
     conversion.run = integer_conversion(opcode[2][0] == 's', opcode[1][0] == 's', from, to);
@@ -458,11 +463,15 @@ class ProgramDecoder {
     if (second >= 0) {
       const Slot other = temporary('p');
       combine("not", other, compared, 0);
-      if (combined.empty()) combine("mov", slot_of_register(second, 'p'), other, 0);
-      else combine(combined, slot_of_register(second, 'p'), other, with);
+      if (combined.empty())
+        combine("mov", slot_of_register(second, 'p'), other, 0);
+      else
+        combine(combined, slot_of_register(second, 'p'), other, with);
     }
-    if (combined.empty()) combine("mov", result(operand(0), 'p'), compared, 0);
-    else combine(combined, result(operand(0), 'p'), compared, with);
+    if (combined.empty())
+      combine("mov", result(operand(0), 'p'), compared, 0);
+    else
+      combine(combined, result(operand(0), 'p'), compared, with);
   }
 
   void decode_logic() {
@@ -499,11 +508,14 @@ class ProgramDecoder {
     unsigned count = 1;
     for (size_t i = 1; i + 1 < opcode.size(); i++) {
       Space space;
-      if (opcode[i] == "v2" || opcode[i] == "v4") count = opcode[i] == "v2" ? 2 : 4;
-      else if (!is_space(opcode[i], &space) && !manners().count(opcode[i])) fail("unknown instruction");
+      if (opcode[i] == "v2" || opcode[i] == "v4")
+        count = opcode[i] == "v2" ? 2 : 4;
+      else if (!is_space(opcode[i], &space) && !manners().count(opcode[i]))
+        fail("unknown instruction");
     }
     const Operand& values = operand(store ? 1 : 0);
-    const std::vector<Operand> elements = values.kind == Operand::GROUP ? values.elements : std::vector<Operand>{values};
+    const std::vector<Operand> elements = values.kind == Operand::GROUP ? values.elements
+                                                                        : std::vector<Operand>{values};
     if (elements.size() != count) fail("a vector of another size is expected");
     // A constant that is stored has the type's width.
     Width width = width_of_type(opcode.back());
@@ -565,8 +577,8 @@ class ProgramDecoder {
       barrier.e = mask;
       return;
     }
-    static const std::set<std::string> kBarriers = {"bar.sync", "barrier.sync", "barrier.sync.aligned", "bar.cta.sync",
-                                                    "barrier.cta.sync", "barrier.cta.sync.aligned"};
+    static const std::set<std::string> kBarriers = {"bar.sync",     "barrier.sync",     "barrier.sync.aligned",
+                                                    "bar.cta.sync", "barrier.cta.sync", "barrier.cta.sync.aligned"};
     if (!kBarriers.count(opcode) || statement_->operands.size() != 1 || operand(0).kind != Operand::NUMBER)
       fail("unknown instruction");
     Instruction& barrier = emit();
@@ -606,14 +618,14 @@ class ProgramDecoder {
         if (actual[i].variable < 0) fail("an argument that is no parameter");
         const size_t variable = static_cast<size_t>(formal[i]);
         const uint64_t here = placed_now_->places[static_cast<size_t>(actual[i].variable)];
-        found.push_back({in ? here : there.places[variable], in ? there.places[variable] : here,
-                         target.variables[variable].bytes});
+        found.push_back(
+            {in ? here : there.places[variable], in ? there.places[variable] : here, target.variables[variable].bytes});
       }
       return found;
     };
     site.results = copies(name == 1 ? operands[0].elements : std::vector<Operand>{}, target.results, false);
-    site.arguments =
-        copies(operands.size() > name + 1 ? operand(name + 1).elements : std::vector<Operand>{}, target.parameters, true);
+    site.arguments = copies(operands.size() > name + 1 ? operand(name + 1).elements : std::vector<Operand>{},
+                            target.parameters, true);
     Instruction& call = emit();
     call.flow = Flow::CALL;
     call.target = static_cast<uint32_t>(program_.calls_.size());
@@ -624,9 +636,12 @@ class ProgramDecoder {
   void decode_end() {
     const std::string_view name = statement_->opcode[0];
     Instruction& end = emit();
-    if (name == "nanosleep") end.flow = Flow::YIELD;
-    else if (name == "trap") end.flow = Flow::TRAP;
-    else end.flow = name == "exit" || function_->is_entry ? Flow::EXIT : Flow::RETURN;
+    if (name == "nanosleep")
+      end.flow = Flow::YIELD;
+    else if (name == "trap")
+      end.flow = Flow::TRAP;
+    else
+      end.flow = name == "exit" || function_->is_entry ? Flow::EXIT : Flow::RETURN;
   }
 
   /* Places of frames, and the longest chain of calls; a circle is gone round kMostLevels times. */

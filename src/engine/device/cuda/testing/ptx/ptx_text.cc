@@ -22,7 +22,9 @@ struct Token {
   uint64_t number = 0;
 };
 
-bool starts_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '%' || c == '.'; }
+bool starts_name(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '%' || c == '.';
+}
 bool in_name(char c) { return starts_name(c) || std::isdigit(static_cast<unsigned char>(c)); }
 
 /* Cuts the text into tokens; comments are dropped. */
@@ -52,8 +54,10 @@ std::vector<Token> tokens_of(std::string_view text) {
       while (end < text.size() && std::isalnum(static_cast<unsigned char>(text[end]))) end++;
       const std::string digits(text.substr(at, end - at));
       // 0f and 0d: the bits of a float or a double.
-      const bool bits = digits.size() > 2 && digits[0] == '0' && std::string_view("fFdD").find(digits[1]) != std::string_view::npos;
-      take(Token::NUMBER, end, bits ? std::strtoull(digits.c_str() + 2, nullptr, 16) : std::strtoull(digits.c_str(), nullptr, 0));
+      const bool bits = digits.size() > 2 && digits[0] == '0' &&
+                        std::string_view("fFdD").find(digits[1]) != std::string_view::npos;
+      take(Token::NUMBER, end,
+           bits ? std::strtoull(digits.c_str() + 2, nullptr, 16) : std::strtoull(digits.c_str(), nullptr, 0));
     } else if (starts_name(c)) {
       size_t end = at;
       while (end < text.size() && in_name(text[end])) end++;
@@ -158,7 +162,8 @@ class PtxParser {
         continue;
       }
       const uint32_t bytes = type_bytes(peek().text.substr(1));
-      if (bytes != 0) element = bytes;
+      if (bytes != 0)
+        element = bytes;
       else if (peek().text != ".ptr" && peek().text != ".global" && peek().text != ".shared" && peek().text != ".const")
         fail("unknown attribute of a variable");
       next();
@@ -359,8 +364,10 @@ class PtxParser {
   Operand operand() {
     Operand operand;
     if (accept("[")) {
-      if (peek().kind == Token::NAME) operand = named();
-      else operand.number = number();
+      if (peek().kind == Token::NAME)
+        operand = named();
+      else
+        operand.number = number();
       operand.kind = Operand::ADDRESS;
       if (accept("+")) operand.number = number();
       expect("]");
@@ -377,8 +384,10 @@ class PtxParser {
       const bool negated = accept("!");
       operand = named();
       operand.negated = negated;
-      if (accept("|")) operand.second = find_register(name());
-      else if (operand.kind == Operand::SYMBOL && accept("+")) operand.number = number();
+      if (accept("|"))
+        operand.second = find_register(name());
+      else if (operand.kind == Operand::SYMBOL && accept("+"))
+        operand.number = number();
     }
     return operand;
   }
@@ -406,8 +415,8 @@ ParsedModule parse_ptx(std::string text) { return PtxParser(std::move(text)).par
 
 uint32_t type_bytes(std::string_view type) {
   static const std::map<std::string_view, uint32_t> kTypes = {
-      {"b8", 1},  {"u8", 1},  {"s8", 1},  {"b16", 2}, {"u16", 2}, {"s16", 2}, {"b32", 4}, {"u32", 4},
-      {"s32", 4}, {"f32", 4}, {"b64", 8}, {"u64", 8}, {"s64", 8}, {"f64", 8},
+      {"b8", 1},  {"u8", 1},  {"s8", 1},  {"b16", 2}, {"u16", 2}, {"s16", 2}, {"b32", 4},
+      {"u32", 4}, {"s32", 4}, {"f32", 4}, {"b64", 8}, {"u64", 8}, {"s64", 8}, {"f64", 8},
   };
   const auto found = kTypes.find(type);
   return found == kTypes.end() ? 0 : found->second;

@@ -18,21 +18,21 @@ TEST(PtxTextTest, FindsFunctionsVariablesAndOperands) {
 .visible .global .align 8 .u64 pointer = generic(table)+4;
 .func (.param .b32 func_retval0) helper(.param .b64 helper_param_0);
 .visible .entry kernel(
-	.param .u64 kernel_param_0
+  .param .u64 kernel_param_0
 )
 .maxntid 256, 1, 1
 {
-	.reg .pred 	%p<3>;
-	.reg .b32 	%r<5>;
-	.local .align 8 .b8 	__local_depot0[24];
+  .reg .pred  %p<3>;
+  .reg .b32  %r<5>;
+  .local .align 8 .b8  __local_depot0[24];
 $L__BB0_1: /* a comment
 of two lines */
-	@!%p2 ld.global.L1::evict_last.v2.u32 	{%r1, %r4}, [%r3+-8];
-	{
-	.reg .b32 tmp;
-	mov.b64 {%r1, tmp}, 0d3FF0000000000000;
-	}
-	brx.idx %r2, $L_brx_0;
+  @!%p2 ld.global.L1::evict_last.v2.u32  {%r1, %r4}, [%r3+-8];
+  {
+  .reg .b32 tmp;
+  mov.b64 {%r1, tmp}, 0d3FF0000000000000;
+  }
+  brx.idx %r2, $L_brx_0;
 $L_brx_0: .branchtargets $L__BB0_1, $L__BB0_1;
 }
 )");
@@ -64,8 +64,8 @@ $L_brx_0: .branchtargets $L__BB0_1, $L__BB0_1;
 }
 
 TEST(PtxTextTest, TellsWhereTextIsWrong) {
-  for (const char* text : {".entry k() { add.s32 %r1 %r2; }", ".entry k() { @%p1 ret; }", ".global .b8 x[2", "fine",
-                           ".entry k() {"}) {
+  for (const char* text :
+       {".entry k() { add.s32 %r1 %r2; }", ".entry k() { @%p1 ret; }", ".global .b8 x[2", "fine", ".entry k() {"}) {
     try {
       parse_ptx(text);
       ADD_FAILURE() << text;

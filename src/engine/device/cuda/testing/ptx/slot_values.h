@@ -26,13 +26,17 @@ constexpr Width width_of() {
 
 template <class T>
 inline T value_of(WordOf<T> word) {
-  if constexpr (std::is_floating_point_v<T>) return std::bit_cast<T>(word);
-  else return static_cast<T>(word);
+  if constexpr (std::is_floating_point_v<T>)
+    return std::bit_cast<T>(word);
+  else
+    return static_cast<T>(word);
 }
 template <class T>
 inline WordOf<T> word_of(T value) {
-  if constexpr (std::is_floating_point_v<T>) return std::bit_cast<WordOf<T>>(value);
-  else return static_cast<WordOf<T>>(static_cast<std::make_unsigned_t<T>>(value));
+  if constexpr (std::is_floating_point_v<T>)
+    return std::bit_cast<WordOf<T>>(value);
+  else
+    return static_cast<WordOf<T>>(static_cast<std::make_unsigned_t<T>>(value));
 }
 
 /* A source of an instruction: words, or the bits of a predicate. */

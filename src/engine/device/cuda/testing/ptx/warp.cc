@@ -46,8 +46,7 @@ void Warp::start(LaunchState* launch, const Function& kernel, uint8_t* frames, u
 
 uint32_t Warp::lanes_at(uint32_t from, uint32_t pc, uint32_t frame) const {
   uint32_t found = 0;
-  for (uint32_t lane = 0; lane < kLanes; lane++)
-    found |= uint32_t{pc_[lane] == pc && frame_[lane] == frame} << lane;
+  for (uint32_t lane = 0; lane < kLanes; lane++) found |= uint32_t{pc_[lane] == pc && frame_[lane] == frame} << lane;
   return found & from;
 }
 
@@ -87,8 +86,10 @@ bool Warp::pick() {
   const uint32_t runnable = can_run();
   const uint32_t others = others_turn_ ? runnable & ~active_ : 0;
   others_turn_ = others != 0;
-  if (others != 0) choose_next(others);
-  else choose(runnable);
+  if (others != 0)
+    choose_next(others);
+  else
+    choose(runnable);
   others_wait_ = active_ != runnable;
   return true;
 }
@@ -253,7 +254,8 @@ void Warp::meet(const Instruction& instruction, uint32_t lanes) {
     const int lane = std::countr_zero(here);
     const uint32_t members = wanted[lane] & alive_;
     if ((members >> lane & 1) == 0)
-      throw LaunchFault(kTrapped, launch_->program->line_text(instruction.line) + ": a lane that is not in its own mask");
+      throw LaunchFault(kTrapped,
+                        launch_->program->line_text(instruction.line) + ": a lane that is not in its own mask");
     here &= ~members;
     if ((members & ~arrived) != 0) continue;
     if (instruction.flow == Flow::MEET) instruction.run(*this, instruction, members);

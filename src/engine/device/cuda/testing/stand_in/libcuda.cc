@@ -54,7 +54,8 @@ FakeDriver& driver = *new FakeDriver(stand_in_options());
 __attribute__((destructor)) void report() {
   for (const std::string& what : driver.misuse()) turbine::ptx::tell("misuse: " + what);
   for (const std::string& what : driver.leaks()) turbine::ptx::tell("leak: " + what);
-  for (const auto& [kernel, times] : driver.all_launches()) turbine::ptx::tell_file("ran " + kernel + " " + std::to_string(times));
+  for (const auto& [kernel, times] : driver.all_launches())
+    turbine::ptx::tell_file("ran " + kernel + " " + std::to_string(times));
 }
 
 }  // namespace
