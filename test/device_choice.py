@@ -4,13 +4,11 @@
 What is read into the column cache is decoded by the host, whichever device asks. So a query that a GPU would take less than
 half as long for with cached columns is the host's first, and the GPU's from then on. What a GPU cannot compute of windows
 is the host's, cached or not.
-Where there is no GPU it is the stand-in driver's, on which no kernel runs: only plans are looked at, and what is run is
-the host's.
+Where there is no GPU it is the stand-in driver's: only plans are looked at, and what is run is the host's.
 Called by: make test-device-choice, test/run_all.py.
 """
 
-import os
-import shutil
+import contextlib
 import sys
 from pathlib import Path
 
@@ -18,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import cluster  # noqa: E402
 from cache_bench import Bench  # noqa: E402
-from gpu_faults import has_driver, stand_in_folder  # noqa: E402
+from stand_in import has_driver, stand_in  # noqa: E402
 
 ROWS = 2000000
 # Few threads, which a GPU of any size beats.
@@ -79,18 +77,11 @@ class DeviceChoice:
 
 def main():
     bench = Bench()
-    folder = None if has_driver() else stand_in_folder()
-    if folder:
-        os.environ["LD_LIBRARY_PATH"] = folder
-    try:
-        with cluster.Cluster("device-choice", settings=SETTINGS) as server:
-            choice = DeviceChoice(server, bench)
-            choice.first_on_host()
-            choice.nothing_to_wait_for()
-            choice.named()
-    finally:
-        if folder:
-            shutil.rmtree(folder)
+    with contextlib.nullcontext() if has_driver() else stand_in(), cluster.Cluster("device-choice", settings=SETTINGS) as server:
+        choice = DeviceChoice(server, bench)
+        choice.first_on_host()
+        choice.nothing_to_wait_for()
+        choice.named()
     print(f"{bench.passed} passed, {bench.failed} failed")
     return 1 if bench.failed else 0
 

@@ -41,6 +41,10 @@ FED_SCRIPTS = ("aggregates,brin,cached_columns,collations,errors,feeders,filter_
                "join_filters,join_keys,joins,lazy_errors,numeric,parallel_scans,partitions,rights,row_counts,"
                "table_shapes,text,toast,types,visibility")
 
+# What differs between GPUs and the host. Kernels that all of them together must run.
+GPU_SCRIPTS = "aggregates,full_joins,joins,late_parts,partitions,set_operations,text,types"
+GPU_KERNELS = "tb_decode,tb_rows,tb_probe,tb_project,tb_reserve,tb_apply,tb_reduce,tb_table_place,tb_table_buckets"
+
 
 class Suite(NamedTuple):
     """One suite: a command, what it proves, and how it runs among the others."""
@@ -137,9 +141,37 @@ SUITES = {
         PYTHON + ["test/fresh_blocks.py"],
         "rows that are not all-visible yet are cached, and each snapshot sees its own"),
     "gpu-faults": Suite(
-        PYTHON + ["test/gpu_faults.py"],
+        PYTHON + ["test/gpu_faults.py", "--every", "7"],
         "a driver call that fails stays in its query, whichever it is",
-        ("--sticky", "40")),
+        ("--every", "1", "--sticky", "40", "--seconds", "7200")),
+    # On GPUs whose kernels are interpreted (test/stand_in.py).
+    "gpu-sql": Suite(
+        PYTHON + ["test/on_stand_in.py", "--kernels", GPU_KERNELS, "run_sql.py", "--device", "gpu", "--only", GPU_SCRIPTS],
+        "statements of test/sql that ask much of GPUs, on one whose kernels are interpreted"),
+    "device-kernels": Suite(
+        PYTHON + ["test/device_kernels.py"],
+        "sorts, windows, growing groups and joins of a GPU give PostgreSQL's answers over large tables",
+        ("--queries", "2000")),
+    "gpu-differential": Suite(
+        PYTHON + ["test/on_stand_in.py", "differential.py", "--device", "gpu", "--seed", "2001", "--queries", "250"],
+        "random queries on a GPU give PostgreSQL's answers, and touch no memory but their own",
+        ("--queries", "20000")),
+    "gpu-cached-differential": Suite(
+        PYTHON + ["test/on_stand_in.py", "--seed", "2", "differential.py", "--device", "gpu", "--cached", "--seed", "3001",
+            "--queries", "250"],
+        "random queries of cached tables on a GPU give PostgreSQL's answers",
+        ("--queries", "20000")),
+    "gpu-joins": Suite(
+        PYTHON + ["test/on_stand_in.py", "--seed", "3", "join_fuzz.py", "--device", "gpu", "--seed", "2001", "--queries", "1000"],
+        "random joins on a GPU give PostgreSQL's answers",
+        ("--queries", "50000")),
+    "gpu-exports": Suite(
+        PACKAGES_PYTHON + ["test/gpu_exports.py", "--stand-in", "--rounds", "6"],
+        "columns that queries leave on a GPU are what SELECT returns",
+        ("--rounds", "100")),
+    "several-gpus": Suite(
+        PYTHON + ["test/several_gpus.py"],
+        "queries take the GPU that they name, that is idle, that has memory, or that has not failed"),
     "protocol": Suite(
         PYTHON + ["test/protocol.py"],
         "a service or a backend that lies harms neither",

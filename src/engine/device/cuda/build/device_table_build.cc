@@ -201,7 +201,8 @@ class Build {
       columns()[i].valid = layout.columns()[i].valid;
     }
     send(0, sizeof(TbTableBuild));
-    send(columns_at(), arguments_size_ - columns_at());
+    // Of a join without keys nothing but the number of its rows may be wanted.
+    if (!shape_.columns.empty()) send(columns_at(), arguments_size_ - columns_at());
   }
 
   void place_columns(const JoinTableLayout& layout) {

@@ -10,7 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -20,9 +22,12 @@ namespace {
 
 FakeDriver* the_driver = nullptr;
 thread_local Context current_context = nullptr;
+thread_local int kernels_gpu = -1;
 
 /* What a linked program looks like: enough for "this is a cubin". */
 constexpr char kFakeCubin[] = "\177ELF fake cubin";
+constexpr char kCubinMagic[] = "\177ELF";
+constexpr size_t kCubinMagicBytes = sizeof(kCubinMagic) - 1;
 
 double now_ms() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -32,6 +37,10 @@ template <class Handle>
 Handle handle_of(uint64_t number) {
   return reinterpret_cast<Handle>(number);
 }
+
+constexpr uint64_t kFirstContext = 0x100;
+Context context_of(int gpu) { return handle_of<Context>(kFirstContext + static_cast<uint64_t>(gpu)); }
+int gpu_of(Context context) { return static_cast<int>(reinterpret_cast<uint64_t>(context) - kFirstContext); }
 
 }  // namespace
 
@@ -80,7 +89,7 @@ struct FakeDriver::Calls {
     FAKE_ENTER();
     *value = attribute == kComputeCapabilityMajor   ? fake.options_.major
              : attribute == kComputeCapabilityMinor ? fake.options_.minor
-                                                    : 4;
+                                                    : fake.options_.multiprocessors;
     return kSuccess;
   }
   static Result device_total_mem(size_t* bytes, DeviceOrdinal) {
@@ -91,7 +100,7 @@ struct FakeDriver::Calls {
   static Result primary_ctx_retain(Context* context, DeviceOrdinal device) {
     FAKE_ENTER();
     fake.contexts_++;
-    *context = handle_of<Context>(0x100 + static_cast<uint64_t>(device));
+    *context = context_of(device);
     return kSuccess;
   }
   static Result primary_ctx_release(DeviceOrdinal) {
@@ -101,27 +110,28 @@ struct FakeDriver::Calls {
     return fake.entered();
   }
   static Result ctx_set_current(Context context) {
-    FAKE_ENTER();
-    current_context = context;
-    return kSuccess;
+    FakeDriver& fake = *the_driver;
+    Lock lock(fake.mutex_);
+    current_context = context;  // another GPU's may be lost
+    return fake.entered();
   }
   static Result mem_get_info(size_t* free, size_t* total) {
     FAKE_ENTER_CONTEXT();
-    *free = fake.options_.memory - fake.device_bytes_;
+    *free = fake.free_bytes(current_context);
     *total = fake.options_.memory;
     return kSuccess;
   }
 
   static Result mem_alloc(DevicePtr* pointer, size_t bytes) {
     FAKE_ENTER_CONTEXT();
-    if (bytes > fake.options_.memory - fake.device_bytes_) return kOutOfMemory;
+    if (bytes > fake.free_bytes(current_context)) return kOutOfMemory;
     void* memory = nullptr;
     if (posix_memalign(&memory, 256, bytes) != 0) return kOutOfMemory;
     std::memset(memory, 0xa5, bytes);  // nobody may rely on zeroes
     *pointer = reinterpret_cast<uint64_t>(memory);
     fake.device_[*pointer] = bytes;
-    fake.device_bytes_ += bytes;
-    fake.peak_device_bytes_ = std::max(fake.peak_device_bytes_, fake.device_bytes_);
+    fake.owners_[*pointer] = current_context;
+    fake.count_bytes(current_context, static_cast<int64_t>(bytes));
     return kSuccess;
   }
   static Result mem_free(DevicePtr pointer) {
@@ -132,7 +142,8 @@ struct FakeDriver::Calls {
       fake.add_misuse("mem_free of what is not allocated");
       return kInvalidValue;
     }
-    fake.device_bytes_ -= found->second;
+    fake.count_bytes(fake.owners_.at(pointer), -static_cast<int64_t>(found->second));
+    fake.owners_.erase(pointer);
     fake.device_.erase(found);
     std::free(reinterpret_cast<void*>(pointer));
     return fake.entered();
@@ -153,13 +164,12 @@ struct FakeDriver::Calls {
     FAKE_ENTER_CONTEXT();
     if (bytes == 0 || bytes % kMemoryPage != 0 || properties->handle_types != kHandlePosixDescriptor)
       return kInvalidValue;
-    if (bytes > fake.options_.memory - fake.device_bytes_) return kOutOfMemory;
+    if (bytes > fake.free_bytes(current_context)) return kOutOfMemory;
     const int file = memfd_create("fake GPU memory", MFD_CLOEXEC);
     if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) return kOutOfMemory;
     *handle = fake.next_handle_++;
-    fake.memory_[*handle] = {file, bytes};
-    fake.device_bytes_ += bytes;
-    fake.peak_device_bytes_ = std::max(fake.peak_device_bytes_, fake.device_bytes_);
+    fake.memory_[*handle] = {current_context, file, bytes};
+    fake.count_bytes(current_context, static_cast<int64_t>(bytes));
     return kSuccess;
   }
   static Result mem_release(MemoryHandle handle) {
@@ -220,6 +230,7 @@ struct FakeDriver::Calls {
     if (!fake.mapped_memory_.count(pointer) || count != 1 || access->flags != kAccessReadWrite) return kInvalidValue;
     mprotect(reinterpret_cast<void*>(pointer), bytes, PROT_READ | PROT_WRITE);
     fake.device_[pointer] = bytes;
+    fake.owners_[pointer] = current_context;
     return kSuccess;
   }
   static Result mem_unmap(DevicePtr pointer, size_t bytes) {
@@ -233,6 +244,7 @@ struct FakeDriver::Calls {
     const MemoryHandle handle = found->second;
     fake.mapped_memory_.erase(found);
     fake.device_.erase(pointer);
+    fake.owners_.erase(pointer);
     mmap(reinterpret_cast<void*>(pointer), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE,
          -1, 0);
     fake.memory_[handle].maps--;
@@ -317,6 +329,7 @@ struct FakeDriver::Calls {
     FAKE_ENTER_CONTEXT();
     *stream = handle_of<Stream>(fake.next_handle_++);
     auto state = std::make_unique<StreamState>();
+    state->context = current_context;
     StreamState* raw = state.get();
     fake.streams_[*stream] = std::move(state);
     raw->thread = std::thread([&fake, raw] { fake.run_stream(raw); });
@@ -345,7 +358,8 @@ struct FakeDriver::Calls {
     Lock lock(fake.mutex_);
     StreamState* state = fake.stream_of(stream);
     if (!state) return kInvalidValue;
-    state->changed.wait(lock, [&] { return fake.lost_ != kSuccess || (state->work.empty() && !state->busy); });
+    state->changed.wait(
+        lock, [&] { return fake.lost_in(state->context) != kSuccess || (state->work.empty() && !state->busy); });
     // Lost: what is running now still ends, nothing after it begins.
     state->changed.wait(lock, [&] { return !state->busy; });
     return fake.entered();
@@ -357,8 +371,9 @@ struct FakeDriver::Calls {
     StreamState* waiting = fake.stream_of(stream);
     fake.enqueue(waiting, [&fake, state, generation, waiting] {
       Lock waiter(fake.mutex_);
-      fake.events_changed_.wait(
-          waiter, [&] { return state->completed >= generation || fake.lost_ != kSuccess || waiting->stop; });
+      fake.events_changed_.wait(waiter, [&] {
+        return state->completed >= generation || fake.lost_in(waiting->context) != kSuccess || waiting->stop;
+      });
     });
     return kSuccess;
   }
@@ -404,42 +419,80 @@ struct FakeDriver::Calls {
     return kSuccess;
   }
 
-  static Result module_load_data_ex(Module* module, const void* image, unsigned, int*, void**) {
+  static Result module_load_data_ex(Module* module, const void* image, unsigned count, int* options, void** values) {
     FAKE_ENTER_CONTEXT();
-    if (std::strncmp(static_cast<const char*>(image), "bad", 3) == 0) return kInvalidPtx;
+    const char* text = static_cast<const char*>(image);
+    if (std::strncmp(text, "bad", 3) == 0) return kInvalidPtx;
+    std::shared_ptr<const KernelModule> kernels;
+    if (fake.options_.load_module) {
+      if (std::strncmp(text, kCubinMagic, kCubinMagicBytes) == 0) text += kCubinMagicBytes;
+      std::string why;
+      kernels = fake.options_.load_module(text, &why);
+      if (!kernels) {
+        write_log(why, count, options, values);
+        return kInvalidPtx;
+      }
+    }
     *module = handle_of<Module>(fake.next_handle_++);
     fake.modules_[*module] = std::make_unique<ModuleState>();
+    fake.modules_[*module]->kernels = std::move(kernels);
     return kSuccess;
+  }
+  /* To the caller's buffer for messages. */
+  static void write_log(const std::string& message, unsigned count, const int* options, void** values) {
+    char* log = nullptr;
+    size_t size = 0;
+    for (unsigned i = 0; i < count; i++) {
+      if (options[i] == kJitErrorLogBuffer) log = static_cast<char*>(values[i]);
+      if (options[i] == kJitErrorLogBufferSize) size = reinterpret_cast<size_t>(values[i]);
+    }
+    if (log && size > 0) snprintf(log, size, "%s", message.c_str());
   }
   static Result module_unload(Module module) {
     FakeDriver& fake = *the_driver;
     Lock lock(fake.mutex_);
+    if (const auto found = fake.modules_.find(module); found != fake.modules_.end())
+      for (const auto& [name, entry] : found->second->functions)
+        fake.kernel_modules_.erase(reinterpret_cast<Function>(entry.get()));
     if (fake.modules_.erase(module) == 0) fake.add_misuse("module_unload of no module");
     return fake.entered();
   }
   static Result module_get_function(Function* function, Module module, const char* name) {
     FAKE_ENTER_CONTEXT();
-    if (!fake.kernels_.count(name)) return kNotFound;
-    auto& entry = fake.modules_.at(module)->functions[name];
+    ModuleState& state = *fake.modules_.at(module);
+    if (state.kernels ? !state.kernels->has_kernel(name) : !fake.kernels_.count(name)) return kNotFound;
+    auto& entry = state.functions[name];
     if (!entry) entry = std::make_unique<std::string>(name);
     *function = reinterpret_cast<Function>(entry.get());
+    if (state.kernels) fake.kernel_modules_[*function] = state.kernels;
     return kSuccess;
   }
   static Result launch_kernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                              unsigned block_y, unsigned block_z, unsigned, Stream stream, void** params, void**) {
+                              unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream stream, void** params,
+                              void**) {
     FAKE_ENTER_CONTEXT();
     if (grid_x == 0 || grid_y != 1 || grid_z != 1 || block_x == 0 || block_x > 1024 || block_y != 1 || block_z != 1)
       return kInvalidValue;
     if (fake.options_.launch_result != kSuccess) return fake.options_.launch_result;
     const std::string name = *reinterpret_cast<const std::string*>(function);
+    if (const auto found = fake.kernel_modules_.find(function); found != fake.kernel_modules_.end()) {
+      fake.launches_[name]++;
+      KernelLaunch launch{grid_x, block_x, shared_bytes, found->second->parameters(name, params), {}};
+      fake.enqueue(fake.stream_of(stream), [&fake, module = found->second, name, launch, context = current_context] {
+        fake.run_kernel(context, *module, name, launch);
+      });
+      return kSuccess;
+    }
     void* arguments = *static_cast<void**>(params[0]);
     fake.launches_[name]++;
     Kernel kernel = fake.kernels_.at(name);
-    fake.enqueue(fake.stream_of(stream), [&fake, kernel = std::move(kernel), arguments] {
+    const int gpu = gpu_of(current_context);
+    fake.enqueue(fake.stream_of(stream), [&fake, kernel = std::move(kernel), arguments, gpu] {
+      kernels_gpu = gpu;
       try {
         kernel(arguments);
       } catch (const KernelFault& fault) {
-        fake.lose(fault.result);
+        fake.lose_gpu(gpu, fault.result);
       }
     });
     return kSuccess;
@@ -448,21 +501,24 @@ struct FakeDriver::Calls {
   static Result link_create(unsigned, int*, void**, LinkState* state) {
     FAKE_ENTER_CONTEXT();
     *state = handle_of<LinkState>(fake.next_handle_++);
-    fake.links_.insert(*state);
+    fake.links_[*state] = kFakeCubin;
     return kSuccess;
   }
-  static Result link_add_data(LinkState, int type, void* data, size_t size, const char*, unsigned, int*, void**) {
+  static Result link_add_data(LinkState state, int type, void* data, size_t size, const char*, unsigned, int*, void**) {
     FAKE_ENTER_CONTEXT();
     const char* text = static_cast<const char*>(data);
     if (type != kJitInputPtx || size == 0 || text[size - 1] != '\0') return kInvalidValue;
-    return std::strncmp(text, "bad", 3) == 0 ? kInvalidPtx : kSuccess;
+    if (std::strncmp(text, "bad", 3) == 0) return kInvalidPtx;
+    // The machine code of a module that is interpreted is its text.
+    if (fake.options_.load_module) fake.links_.at(state) = std::string(kCubinMagic) + text;
+    return kSuccess;
   }
-  static Result link_complete(LinkState, void** cubin, size_t* size) {
+  /* The caller has a copy before the link is destroyed. */
+  static Result link_complete(LinkState state, void** cubin, size_t* size) {
     FAKE_ENTER_CONTEXT();
-    static char image[sizeof(kFakeCubin)];
-    std::memcpy(image, kFakeCubin, sizeof(image));
-    *cubin = image;
-    *size = sizeof(image);
+    std::string& image = fake.links_.at(state);
+    *cubin = image.data();
+    *size = image.size() + 1;
     return kSuccess;
   }
   static Result link_destroy(LinkState state) {
@@ -508,8 +564,43 @@ void FakeDriver::drop_memory(MemoryHandle handle) {
   const Memory& memory = memory_.at(handle);
   if (!memory.released || memory.maps > 0) return;
   close(memory.file);
-  device_bytes_ -= memory.bytes;
+  count_bytes(memory.context, -static_cast<int64_t>(memory.bytes));
   memory_.erase(handle);
+}
+
+uint64_t FakeDriver::free_bytes(Context context) const {
+  const auto found = context_bytes_.find(context);
+  const uint64_t used = (found == context_bytes_.end() ? 0 : found->second) + others_bytes_;
+  return used < options_.memory ? options_.memory - used : 0;
+}
+
+void FakeDriver::count_bytes(Context context, int64_t bytes) {
+  context_bytes_[context] += static_cast<uint64_t>(bytes);
+  device_bytes_ += static_cast<uint64_t>(bytes);
+  peak_device_bytes_ = std::max(peak_device_bytes_, device_bytes_);
+}
+
+std::vector<std::pair<uint64_t, uint64_t>> FakeDriver::memory_of_kernels(Context context) const {
+  std::vector<std::pair<uint64_t, uint64_t>> memory;
+  for (const auto& [address, bytes] : device_)
+    if (owners_.at(address) == context) memory.emplace_back(address, bytes);
+  // Pinned memory has one address for the host and all GPUs.
+  memory.insert(memory.end(), pinned_.begin(), pinned_.end());
+  memory.insert(memory.end(), registered_.begin(), registered_.end());
+  std::sort(memory.begin(), memory.end());
+  return memory;
+}
+
+void FakeDriver::run_kernel(Context context, const KernelModule& module, const std::string& name, KernelLaunch launch) {
+  {
+    std::lock_guard lock(mutex_);
+    launch.memory = memory_of_kernels(context);
+  }
+  try {
+    module.run(name, launch);
+  } catch (const KernelFault& fault) {
+    lose_gpu(gpu_of(context), fault.result);
+  }
 }
 
 void FakeDriver::set_kernel(const std::string& name, Kernel kernel) {
@@ -524,9 +615,23 @@ void FakeDriver::lose(Result result) {
   for (auto& [handle, stream] : streams_) stream->changed.notify_all();
 }
 
+void FakeDriver::lose_gpu(int gpu, Result result) {
+  std::lock_guard lock(mutex_);
+  lost_contexts_[context_of(gpu)] = result;
+  events_changed_.notify_all();
+  for (auto& [handle, stream] : streams_) stream->changed.notify_all();
+}
+
+int FakeDriver::gpu_of_kernel() { return kernels_gpu; }
+
+Result FakeDriver::lost_in(Context context) const {
+  const auto found = lost_contexts_.find(context);
+  return lost_ != kSuccess || found == lost_contexts_.end() ? lost_ : found->second;
+}
+
 Result FakeDriver::entered() {
   calls_++;
-  return lost_;
+  return lost_in(current_context);
 }
 
 FakeDriver::StreamState* FakeDriver::stream_of(Stream stream) {
@@ -538,6 +643,7 @@ FakeDriver::StreamState* FakeDriver::stream_of(Stream stream) {
 
 void FakeDriver::enqueue(StreamState* stream, std::function<void()> work) {
   if (!stream) return;
+  if (stream->context != current_context) add_misuse("work for a stream of another context");
   stream->work.push_back(std::move(work));
   stream->changed.notify_all();
 }
@@ -545,7 +651,8 @@ void FakeDriver::enqueue(StreamState* stream, std::function<void()> work) {
 void FakeDriver::run_stream(StreamState* stream) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    stream->changed.wait(lock, [&] { return stream->stop || (lost_ == kSuccess && !stream->work.empty()); });
+    stream->changed.wait(
+        lock, [&] { return stream->stop || (lost_in(stream->context) == kSuccess && !stream->work.empty()); });
     if (stream->stop) return;
     std::function<void()> work = std::move(stream->work.front());
     stream->work.pop_front();
@@ -572,12 +679,12 @@ bool FakeDriver::inside(const std::map<uint64_t, uint64_t>& allocations, uint64_
 
 void FakeDriver::others_take(uint64_t bytes) {
   std::lock_guard lock(mutex_);
-  device_bytes_ += bytes;
+  others_bytes_ += bytes;
 }
 
 void FakeDriver::others_give_back(uint64_t bytes) {
   std::lock_guard lock(mutex_);
-  device_bytes_ -= bytes;
+  others_bytes_ -= bytes;
 }
 
 uint64_t FakeDriver::calls() const {
@@ -589,6 +696,11 @@ uint64_t FakeDriver::launches(const std::string& kernel) const {
   std::lock_guard lock(mutex_);
   auto found = launches_.find(kernel);
   return found == launches_.end() ? 0 : found->second;
+}
+
+std::map<std::string, uint64_t> FakeDriver::all_launches() const {
+  std::lock_guard lock(mutex_);
+  return launches_;
 }
 
 uint64_t FakeDriver::device_bytes() const {

@@ -1,17 +1,25 @@
 /*
  * libcuda.cc - a libcuda.so.1 for a machine without a GPU; for tests only.
  *
- * The fake driver under the real one's symbols, so that turbined itself finds a
- * GPU. It runs no kernel: every launch fails with a result that leaves the
- * context whole. So each query on it ends at its first launch, after all of a
- * query's set-up, and goes back to PostgreSQL: enough to fail every call up to
- * there (test/gpu_faults.py). Misuse and leaks are printed when the process
- * ends.
+ * The fake driver under the real one's symbols, so that turbined itself finds GPUs. Their kernels are interpreted
+ * (../ptx/). A kernel that goes wrong costs its GPU, as on a real one, and is told on stderr; so are misuse of the
+ * driver and, when the process ends, leaks. Each line of these begins with "stand-in driver:".
+ *
+ * The environment says what there is:
+ *   TURBINE_STAND_IN_GPUS      how many GPUs (1)
+ *   TURBINE_STAND_IN_MEMORY    megabytes of each (4096)
+ *   TURBINE_STAND_IN_MAJOR     major number of their compute capability (9)
+ *   TURBINE_STAND_IN_LAUNCHES  "fail": every launch fails with a result that leaves the context whole
+ *   TURBINE_STAND_IN_BLOCKS    blocks of a kernel that are under way at a time (4)
+ *   TURBINE_STAND_IN_SEED      whose turn it is among warps (1)
+ *   TURBINE_STAND_IN_REPORT    a file to which these lines go as well, and how often each kernel ran
  */
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "engine/device/cuda/testing/fake_driver.cc"  // for FakeDriver::Calls
+#include "engine/device/cuda/testing/ptx/ptx_module.h"
 
 using turbine::cuda::testing::FakeDriver;
 using turbine::cuda::testing::FakeOptions;
@@ -21,24 +29,33 @@ namespace {
 
 constexpr Result kLaunchOutOfResources = 701;
 
+/* A number of the environment, or else what is usual. */
+int number_named(const char* name, int usual) {
+  const char* value = std::getenv(name);
+  return value ? std::atoi(value) : usual;
+}
+
 FakeOptions stand_in_options() {
   FakeOptions options;
-  options.launch_result = kLaunchOutOfResources;
-  if (const char* major = std::getenv("TURBINE_STAND_IN_MAJOR")) options.major = std::atoi(major);
+  options.devices = number_named("TURBINE_STAND_IN_GPUS", 1);
+  options.major = number_named("TURBINE_STAND_IN_MAJOR", options.major);
+  options.multiprocessors = 2;  // so grids are small
+  options.memory = static_cast<uint64_t>(number_named("TURBINE_STAND_IN_MEMORY", 4096)) << 20;
+  if (const char* launches = std::getenv("TURBINE_STAND_IN_LAUNCHES"); launches && std::string_view(launches) == "fail")
+    options.launch_result = kLaunchOutOfResources;
+  options.load_module = turbine::ptx::ptx_modules(static_cast<uint32_t>(number_named("TURBINE_STAND_IN_BLOCKS", 4)),
+                                                  static_cast<uint32_t>(number_named("TURBINE_STAND_IN_SEED", 1)));
   return options;
 }
 
 /* Never destroyed: the process's other threads may still call. */
-FakeDriver& driver = *[] {
-  auto* fake = new FakeDriver(stand_in_options());
-  for (const char* kernel : {"tb_decode", "tb_rows", "tb_probe", "tb_reserve", "tb_apply", "tb_reduce", "tb_project"})
-    fake->set_kernel(kernel, [](void*) {});
-  return fake;
-}();
+FakeDriver& driver = *new FakeDriver(stand_in_options());
 
 __attribute__((destructor)) void report() {
-  for (const std::string& what : driver.misuse()) std::fprintf(stderr, "stand-in driver: misuse: %s\n", what.c_str());
-  for (const std::string& what : driver.leaks()) std::fprintf(stderr, "stand-in driver: leak: %s\n", what.c_str());
+  for (const std::string& what : driver.misuse()) turbine::ptx::tell("misuse: " + what);
+  for (const std::string& what : driver.leaks()) turbine::ptx::tell("leak: " + what);
+  for (const auto& [kernel, times] : driver.all_launches())
+    turbine::ptx::tell_file("ran " + kernel + " " + std::to_string(times));
 }
 
 }  // namespace
