@@ -20,6 +20,7 @@ namespace {
 
 FakeDriver* the_driver = nullptr;
 thread_local Context current_context = nullptr;
+thread_local int kernels_gpu = -1;
 
 /* What a linked program looks like: enough for "this is a cubin". */
 constexpr char kFakeCubin[] = "\177ELF fake cubin";
@@ -32,6 +33,9 @@ template <class Handle>
 Handle handle_of(uint64_t number) {
   return reinterpret_cast<Handle>(number);
 }
+
+constexpr uint64_t kFirstContext = 0x100;
+Context context_of(int gpu) { return handle_of<Context>(kFirstContext + static_cast<uint64_t>(gpu)); }
 
 }  // namespace
 
@@ -91,7 +95,7 @@ struct FakeDriver::Calls {
   static Result primary_ctx_retain(Context* context, DeviceOrdinal device) {
     FAKE_ENTER();
     fake.contexts_++;
-    *context = handle_of<Context>(0x100 + static_cast<uint64_t>(device));
+    *context = context_of(device);
     return kSuccess;
   }
   static Result primary_ctx_release(DeviceOrdinal) {
@@ -101,9 +105,10 @@ struct FakeDriver::Calls {
     return fake.entered();
   }
   static Result ctx_set_current(Context context) {
-    FAKE_ENTER();
-    current_context = context;
-    return kSuccess;
+    FakeDriver& fake = *the_driver;
+    Lock lock(fake.mutex_);
+    current_context = context;  // another GPU's may be lost
+    return fake.entered();
   }
   static Result mem_get_info(size_t* free, size_t* total) {
     FAKE_ENTER_CONTEXT();
@@ -317,6 +322,7 @@ struct FakeDriver::Calls {
     FAKE_ENTER_CONTEXT();
     *stream = handle_of<Stream>(fake.next_handle_++);
     auto state = std::make_unique<StreamState>();
+    state->context = current_context;
     StreamState* raw = state.get();
     fake.streams_[*stream] = std::move(state);
     raw->thread = std::thread([&fake, raw] { fake.run_stream(raw); });
@@ -345,7 +351,8 @@ struct FakeDriver::Calls {
     Lock lock(fake.mutex_);
     StreamState* state = fake.stream_of(stream);
     if (!state) return kInvalidValue;
-    state->changed.wait(lock, [&] { return fake.lost_ != kSuccess || (state->work.empty() && !state->busy); });
+    state->changed.wait(
+        lock, [&] { return fake.lost_in(state->context) != kSuccess || (state->work.empty() && !state->busy); });
     // Lost: what is running now still ends, nothing after it begins.
     state->changed.wait(lock, [&] { return !state->busy; });
     return fake.entered();
@@ -358,7 +365,8 @@ struct FakeDriver::Calls {
     fake.enqueue(waiting, [&fake, state, generation, waiting] {
       Lock waiter(fake.mutex_);
       fake.events_changed_.wait(
-          waiter, [&] { return state->completed >= generation || fake.lost_ != kSuccess || waiting->stop; });
+          waiter,
+          [&] { return state->completed >= generation || fake.lost_in(waiting->context) != kSuccess || waiting->stop; });
     });
     return kSuccess;
   }
@@ -435,11 +443,13 @@ struct FakeDriver::Calls {
     void* arguments = *static_cast<void**>(params[0]);
     fake.launches_[name]++;
     Kernel kernel = fake.kernels_.at(name);
-    fake.enqueue(fake.stream_of(stream), [&fake, kernel = std::move(kernel), arguments] {
+    const auto gpu = static_cast<int>(reinterpret_cast<uint64_t>(current_context) - kFirstContext);
+    fake.enqueue(fake.stream_of(stream), [&fake, kernel = std::move(kernel), arguments, gpu] {
+      kernels_gpu = gpu;
       try {
         kernel(arguments);
       } catch (const KernelFault& fault) {
-        fake.lose(fault.result);
+        fake.lose_gpu(gpu, fault.result);
       }
     });
     return kSuccess;
@@ -524,9 +534,23 @@ void FakeDriver::lose(Result result) {
   for (auto& [handle, stream] : streams_) stream->changed.notify_all();
 }
 
+void FakeDriver::lose_gpu(int gpu, Result result) {
+  std::lock_guard lock(mutex_);
+  lost_contexts_[context_of(gpu)] = result;
+  events_changed_.notify_all();
+  for (auto& [handle, stream] : streams_) stream->changed.notify_all();
+}
+
+int FakeDriver::gpu_of_kernel() { return kernels_gpu; }
+
+Result FakeDriver::lost_in(Context context) const {
+  const auto found = lost_contexts_.find(context);
+  return lost_ != kSuccess || found == lost_contexts_.end() ? lost_ : found->second;
+}
+
 Result FakeDriver::entered() {
   calls_++;
-  return lost_;
+  return lost_in(current_context);
 }
 
 FakeDriver::StreamState* FakeDriver::stream_of(Stream stream) {
@@ -538,6 +562,7 @@ FakeDriver::StreamState* FakeDriver::stream_of(Stream stream) {
 
 void FakeDriver::enqueue(StreamState* stream, std::function<void()> work) {
   if (!stream) return;
+  if (stream->context != current_context) add_misuse("work for a stream of another context");
   stream->work.push_back(std::move(work));
   stream->changed.notify_all();
 }
@@ -545,7 +570,7 @@ void FakeDriver::enqueue(StreamState* stream, std::function<void()> work) {
 void FakeDriver::run_stream(StreamState* stream) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    stream->changed.wait(lock, [&] { return stream->stop || (lost_ == kSuccess && !stream->work.empty()); });
+    stream->changed.wait(lock, [&] { return stream->stop || (lost_in(stream->context) == kSuccess && !stream->work.empty()); });
     if (stream->stop) return;
     std::function<void()> work = std::move(stream->work.front());
     stream->work.pop_front();

@@ -51,8 +51,12 @@ class FakeDriver {
   /* From now on every call returns `result`, queued work is dropped, and host
    * callbacks are not called: what a fatal error does to a context. */
   void lose(Result result);
+  /* The same for one GPU: others work on. */
+  void lose_gpu(int gpu, Result result);
+  /* The GPU whose kernel runs on this thread. */
+  static int gpu_of_kernel();
 
-  /* A kernel that returns by this has caused `result`. */
+  /* A kernel that returns by this has caused `result`, which costs its GPU. */
   struct KernelFault {
     Result result;
   };
@@ -79,6 +83,7 @@ class FakeDriver {
     double time_ms = 0;
   };
   struct StreamState {
+    Context context = nullptr;
     std::deque<std::function<void()>> work;
     bool busy = false, stop = false;
     std::condition_variable changed;
@@ -94,6 +99,7 @@ class FakeDriver {
   bool inside(const std::map<uint64_t, uint64_t>& allocations, uint64_t address, uint64_t bytes) const;
   StreamState* stream_of(Stream stream);
   Result entered();  // the checks that every call begins with
+  Result lost_in(Context context) const;
 
   const FakeOptions options_;
   DriverFunctions table_;
@@ -101,7 +107,8 @@ class FakeDriver {
   mutable std::mutex mutex_;  // protects all that follows
   std::condition_variable events_changed_;
   uint64_t calls_ = 0;
-  Result lost_ = kSuccess;
+  Result lost_ = kSuccess;  // all GPUs
+  std::map<Context, Result> lost_contexts_;
   int contexts_ = 0;
   std::map<std::string, Kernel> kernels_;
   std::map<std::string, uint64_t> launches_;
