@@ -234,6 +234,7 @@ DeviceQueryStats SplitQuery::stats() const {
     sum.finish_us += some.finish_us;
     sum.table_grows += some.table_grows;
     sum.rows_in += some.rows_in;
+    sum.cached_bytes += some.cached_bytes;
   }
   return sum;
 }

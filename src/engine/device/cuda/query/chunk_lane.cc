@@ -572,6 +572,7 @@ TaskOutcome ChunkLane::finish(DeviceQueryStats& stats) {
   TaskOutcome result;
   if (task_.as<SegmentsInput>()) {
     result.cached_bytes = batch_->bytes();
+    stats.cached_bytes += result.cached_bytes;
     batch_->keep();
   }
   result.errors = errors();
