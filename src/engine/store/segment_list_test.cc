@@ -106,6 +106,24 @@ TEST_F(SegmentListTest, MorselsHaveEachSegmentOnceAndAreTheSameEachTime) {
   EXPECT_EQ(next, list->segments().size());
 }
 
+/* A GPU's columns are those of whole ranges. */
+TEST_F(SegmentListTest, NoMorselIsOfTwoRanges) {
+  search();
+  const auto list = kept();
+  const MorselShape shape{1 << 20, kListBlocks, 3 * TB_SEGMENT_BLOCKS};
+  const auto morsels = list->morsels(shape);
+  EXPECT_EQ(list->morsels(shape), morsels);
+  EXPECT_EQ(morsels.size(), (kSegments + 2) / 3);
+  size_t next = 0;
+  for (const auto& morsel : morsels)
+    for (const TakenSegment& taken : morsel->segments) {
+      EXPECT_EQ(taken.segment->first_block / shape.range_blocks, morsel->range);
+      EXPECT_EQ(taken.segment, list->segments()[next++].segment);
+    }
+  EXPECT_EQ(next, list->segments().size());
+  for (const auto& morsel : list->morsels({500, kListBlocks})) EXPECT_EQ(morsel->range, SegmentMorsel::kNoRange);
+}
+
 TEST_F(SegmentListTest, IsForTheSameMapAlone) {
   search();
   ASSERT_NE(kept(), nullptr);

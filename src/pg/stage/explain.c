@@ -11,6 +11,7 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
+#include "port/pg_bitutils.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
@@ -110,14 +111,13 @@ explain_gpu_shares(const TbRunStats *stats, ExplainState *es)
 {
 	const TbGpuShare *shares = stats->service.done.gpus;
 
+	Assert(stats->service.ready.gpus >> lengthof(stats->service.done.gpus) == 0);
 	for (uint32 left = stats->service.ready.gpus; left != 0; left &= left - 1)
 	{
 		int			gpu = pg_rightmost_one_pos32(left);
 		const char *label = psprintf("GPU%d", gpu);
 		double		ms = shares[gpu].kernel_us / 1000.0;
 
-		if (gpu >= (int) lengthof(stats->service.done.gpus))
-			return;
 		if (es->format != EXPLAIN_FORMAT_TEXT)
 		{
 			ExplainPropertyUInteger(psprintf("%s Rows", label), NULL, shares[gpu].rows_in, es);

@@ -14,17 +14,16 @@
 namespace turbine {
 namespace {
 
-/* Enough that the blocks of a month of a table of years belong to several GPUs, and few enough that each is a task
- * whose kernels take longer than their launch. */
-constexpr uint64_t kRangesOfGpu = 4;
+/* Enough that 8 GPUs have the same share within an eighth, and few enough that each is a task whose kernels take longer
+ * than their launch. */
+constexpr uint64_t kRanges = 32;
 /* A range is rounded up to one of so many sizes between two powers of two, so it changes with the eighth part of them. */
 constexpr uint64_t kSizesOfPower = 8;
 
 }  // namespace
 
-uint32_t home_range_blocks(uint64_t nblocks, uint32_t gpus) {
-  const uint64_t ranges = kRangesOfGpu * std::max(gpus, 1u);
-  const uint64_t wanted = std::max<uint64_t>((nblocks + ranges - 1) / ranges, 1);
+uint32_t home_range_blocks(uint64_t nblocks) {
+  const uint64_t wanted = std::max<uint64_t>((nblocks + kRanges - 1) / kRanges, 1);
   const uint64_t step = std::max<uint64_t>(std::bit_floor(wanted) / kSizesOfPower, TB_SEGMENT_BLOCKS);
   const uint64_t blocks = (wanted + step - 1) / step * step;
   return static_cast<uint32_t>(std::min<uint64_t>(blocks, uint64_t{1} << 31));

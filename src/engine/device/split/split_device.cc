@@ -34,9 +34,8 @@ TbDeviceInfo SplitDevice::info() const {
 Device::SegmentShape SplitDevice::segment_shape(const Program& program, uint64_t nblocks) const {
   SegmentShape shape = first().segment_shape(program, nblocks);
   if (shape.rows == 0) return shape;
-  const auto gpus = static_cast<uint32_t>(devices_.size());
-  shape.range_blocks = home_range_blocks(nblocks, gpus);
-  shape.threads *= gpus;
+  shape.range_blocks = home_range_blocks(nblocks);
+  shape.threads *= static_cast<uint32_t>(devices_.size());
   return shape;
 }
 

@@ -25,6 +25,7 @@ FakeOptions stand_in_options() {
   FakeOptions options;
   options.launch_result = kLaunchOutOfResources;
   if (const char* major = std::getenv("TURBINE_STAND_IN_MAJOR")) options.major = std::atoi(major);
+  if (const char* gpus = std::getenv("TURBINE_STAND_IN_GPUS")) options.devices = std::atoi(gpus);
   return options;
 }
 
