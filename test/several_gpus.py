@@ -32,7 +32,7 @@ TABLES = """
 # Each with the node that the GPUs run. Sums of x are exact in any order.
 QUERIES = {
     "ungrouped": "SELECT count(*), sum(b), min(n), max(a), avg(n), sum(x) FROM f WHERE a < 900",
-    "grouped": "SELECT a, count(*), sum(b), max(t) FROM f GROUP BY a",
+    "grouped": "SELECT a, count(*), sum(b), max(n) FROM f GROUP BY a",
     "text keys": "SELECT t, count(*), sum(n) FROM f GROUP BY t",
     "joined": "SELECT g.b, count(*), sum(f.b) FROM f JOIN g ON g.id = f.a GROUP BY g.b",
     "full join": "SELECT count(*), sum(f.b), sum(g.b) FROM f FULL JOIN g ON g.id = f.b",
