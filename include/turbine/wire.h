@@ -847,11 +847,11 @@ typedef struct TbQueryDone
 	uint64_t file_batches_excluded_by_pages; /* of these: the least and greatest values of
 											  * all pages */
 	uint64_t file_pages; /* of batches that were read: those that an index tells of */
-	uint64_t file_pages_excluded;	   /* of these: not read */
-	uint64_t file_batches_cached;	   /* of file_batches: no row was read */
-	uint64_t phase_ns[TB_PHASE_COUNT]; /* PROFILE: from READY until now, each moment
-										* shared by what threads and streams were at; WAIT:
-										* nothing was done */
+	uint64_t file_pages_excluded;		 /* of these: not read */
+	uint64_t file_batches_cached;		 /* of file_batches: no row was read */
+	uint64_t phase_ns[TB_PHASE_COUNT];	 /* PROFILE: from READY until now, each moment
+										  * shared by what threads and streams were at; WAIT:
+										  * nothing was done */
 	TbGpuShare gpus[TB_MAX_DEVICES - 1]; /* GPU 0 first; of a query on several */
 } TbQueryDone;
 

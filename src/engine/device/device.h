@@ -212,6 +212,10 @@ class Device {
   /* Whether the device has so many bytes free, whoever has taken the rest: other programs ask nobody. */
   virtual bool has_memory(uint64_t) const { return true; }
 
+  /* If other programs have given memory back since the device was found, its budget in info() grows. Throws
+   * DeviceError. */
+  virtual void raise_budget() {}
+
   /* Columns or join tables of the host's were dropped: copies of them need not stay. */
   virtual void forget_dropped() {}
 

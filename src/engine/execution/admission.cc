@@ -130,7 +130,8 @@ Admission::Grant Admission::admit(const Claim& claim, uint32_t wait_ms, const Is
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(wait_ms);
   std::unique_lock lock(mutex_);
   check_possible(claim);
-  // Its turn has come when it is the first at all of its devices. Tickets ascend in every queue, so the oldest always is.
+  // Its turn has come when it is the first at all of its devices. Tickets ascend in every queue, so the oldest always
+  // is.
   const uint64_t ticket = next_ticket_++;
   const std::vector<uint32_t> devices = devices_of(claim);
   if (!claim.holds)
@@ -140,9 +141,8 @@ Admission::Grant Admission::admit(const Claim& claim, uint32_t wait_ms, const Is
     changed_.notify_all();
   };
   auto has_turn = [&] {
-    return claim.holds || std::all_of(devices.begin(), devices.end(), [&](uint32_t device) {
-             return ledgers_[device].queue.front() == ticket;
-           });
+    return claim.holds || std::all_of(devices.begin(), devices.end(),
+                                      [&](uint32_t device) { return ledgers_[device].queue.front() == ticket; });
   };
   while (!has_turn() || !fits(claim)) {
     const auto now = std::chrono::steady_clock::now();
@@ -163,6 +163,15 @@ Admission::Grant Admission::admit(const Claim& claim, uint32_t wait_ms, const Is
   Grant grant = take(claim);
   leave();
   return grant;
+}
+
+void Admission::raise_budget(uint32_t device, uint64_t budget) {
+  {
+    std::lock_guard lock(mutex_);
+    if (budget <= ledgers_[device].budget) return;
+    ledgers_[device].budget = budget;
+  }
+  changed_.notify_all();
 }
 
 Admission::Grant Admission::reserve(uint32_t device, uint64_t bytes) {

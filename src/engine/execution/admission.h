@@ -63,6 +63,9 @@ class Admission {
   /* Throws DeviceError: never possible (memory), or not in time (admission). */
   Grant admit(const Claim& claim, uint32_t wait_ms, const IsCancelled& cancelled);
 
+  /* The device has got more memory than it had. */
+  void raise_budget(uint32_t device, uint64_t budget);
+
   /* Memory of a device for what a query leaves behind, which is there already. Never waits. Throws DeviceError. */
   Grant reserve(uint32_t device, uint64_t bytes);
 

@@ -81,6 +81,17 @@ TEST(Admission, ClaimsOnSeveralDevicesDoNotBlockEachOther) {
   EXPECT_EQ(admission.usage(1).used + admission.usage(2).used, 0u);
 }
 
+TEST(Admission, ARaisedBudgetLetsInWhoWaits) {
+  Admission admission({1000, 100});
+  const auto held = admission.admit({1, 80, 0, false}, 0, {});
+  std::thread waiting([&] { EXPECT_NO_THROW(admission.admit({1, 60, 0, false}, 60000, {})); });
+  admission.raise_budget(1, 90);
+  EXPECT_EQ(admission.usage(1).budget, 100u);
+  admission.raise_budget(1, 140);
+  waiting.join();
+  EXPECT_EQ(admission.usage(1).budget, 140u);
+}
+
 TEST(Admission, GivesBackAll) {
   Admission admission({100, 100});
   {

@@ -150,6 +150,11 @@ void QueryDevice::start_on(const std::vector<uint32_t>& indexes, const Start& st
   ready_.device = index;
   for (size_t i = 0; i < indexes.size() && indexes.size() > 1; i++) ready_.gpus |= 1u << (indexes[i] - 1);
 
+  // Another server may have given memory of the GPUs back.
+  device.raise_budget();
+  for (const uint32_t gpu : indexes)
+    if (gpu != TB_DEVICE_HOST) engine_.admission.raise_budget(gpu, engine_.devices[gpu]->info().memory_budget);
+
   // What will the query need?
   nblocks_ = query.nblocks;
   const Device::ChunkShape shape = device.chunk_shape(nblocks_, query.flags & TB_QUERY_COPIED);
@@ -177,7 +182,9 @@ void QueryDevice::start_on(const std::vector<uint32_t>& indexes, const Start& st
   const Stopwatch queued;
   Admission::Grant grant = [&] {
     const Span span(start.profile, TB_SPAN_ADMISSION);
-    Admission::Claim claim{index, needs.device_bytes, slots_.total_bytes(),
+    Admission::Claim claim{index,
+                           needs.device_bytes,
+                           slots_.total_bytes(),
                            (grows(*program_) && (!streams || keeps_texts(*program_))) || output.has_plan(),
                            start.holds_tables,
                            {indexes.begin() + 1, indexes.end()}};
@@ -268,9 +275,7 @@ void QueryDevice::make_keeper() {
   }
 }
 
-LayoutCode QueryDevice::layout_code() const {
-  return {engine_.code, engine_.compile_ahead, *device_, demand_};
-}
+LayoutCode QueryDevice::layout_code() const { return {engine_.code, engine_.compile_ahead, *device_, demand_}; }
 
 /* A GPU's query has been granted nothing of the host's memory, where its table lies as well. */
 Admission::Grant QueryDevice::grant_of_table(uint64_t bytes) {

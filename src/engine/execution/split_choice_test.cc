@@ -1,4 +1,5 @@
-/* split_choice_test.cc - queries whose columns do not fit a GPU, and those whose kernels take long, are worth several. */
+/* split_choice_test.cc - queries whose columns do not fit a GPU, and those whose kernels take long, are worth several.
+ */
 #include "engine/execution/split_choice.h"
 
 #include <gtest/gtest.h>

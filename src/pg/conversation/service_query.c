@@ -492,7 +492,8 @@ ready_is_sane(const TbReady *ready)
 		ready->slot_size % sizeof(uint64) == 0 &&
 		ready->first_slot_offset % sizeof(uint64) == 0 &&
 		ready->first_slot_offset <= ready->memory_size &&
-		(ready->memory_size - ready->first_slot_offset) / ready->slot_size >= ready->nslots &&
+		(ready->memory_size - ready->first_slot_offset) / ready->slot_size >=
+		ready->nslots &&
 		ready->gpus >> (TB_MAX_DEVICES - 1) == 0;
 }
 

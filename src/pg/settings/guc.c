@@ -321,12 +321,13 @@ tb_guc_init(void)
 		&device_setting, "auto", PGC_USERSET, GUC_EXPLAIN, check_device, assign_device,
 		NULL);
 	DefineCustomEnumVariable(
-		"pg_turbine.split_over_gpus", "Selects whether one query runs on several GPUs at once.",
+		"pg_turbine.split_over_gpus",
+		"Selects whether one query runs on several GPUs at once.",
 		"auto: if the columns that it reads do not fit one GPU's memory for columns, or if its "
 		"kernels take long. on: if it can be split. off: never. The GPUs are those that "
 		"pg_turbine.device allows.",
-		&tb_guc_split_over_gpus, TB_SPLIT_AUTO, split_choices, PGC_USERSET, GUC_EXPLAIN, NULL,
-		NULL, NULL);
+		&tb_guc_split_over_gpus, TB_SPLIT_AUTO, split_choices, PGC_USERSET, GUC_EXPLAIN,
+		NULL, NULL, NULL);
 	DefineCustomEnumVariable("pg_turbine.debug_join_shape",
 							 "Selects the shape of accelerated joins, whatever it costs.",
 							 "For tests of join orders.", &tb_guc_debug_join_shape,

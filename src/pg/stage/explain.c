@@ -66,7 +66,8 @@ tb_explain_list(const char *label, List *exprs, PlanState *node, List *ancestors
 		ExplainPropertyList(label, tb_explain_texts(exprs, node, ancestors, es), es);
 }
 
-/* "GPU0, GPU1 (2 x NVIDIA H100)"; of different ones "GPU0 (NVIDIA H100), GPU1 (NVIDIA L4)". */
+/* "GPU0, GPU1 (2 x NVIDIA H100)"; of different ones "GPU0 (NVIDIA H100), GPU1 (NVIDIA L4)".
+ */
 static char *
 gpu_list(uint32 gpus, const TbDeviceInfo *devices)
 {
@@ -120,7 +121,8 @@ explain_gpu_shares(const TbRunStats *stats, ExplainState *es)
 
 		if (es->format != EXPLAIN_FORMAT_TEXT)
 		{
-			ExplainPropertyUInteger(psprintf("%s Rows", label), NULL, shares[gpu].rows_in, es);
+			ExplainPropertyUInteger(psprintf("%s Rows", label), NULL, shares[gpu].rows_in,
+									es);
 			if (es->timing)
 				ExplainPropertyFloat(psprintf("%s Kernel Time", label), "ms", ms, 3, es);
 		}

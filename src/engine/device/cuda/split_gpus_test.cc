@@ -32,7 +32,8 @@ struct SplitCase {
   JoinTables tables;
   FakeGpus gpus;
 
-  SplitCase(Shape shape, int count, Matches matches = Matches::SEVERAL, const FakeOptions& options = {.most_delay_us = 0})
+  SplitCase(Shape shape, int count, Matches matches = Matches::SEVERAL,
+            const FakeOptions& options = {.most_delay_us = 0})
       : program(fake_program(shape)),
         tables(joins(shape) ? fake_tables(matches) : JoinTables{}),
         gpus(count, [this](FakeDriver& fake) { set_split_kernels(fake, *program); }, 0, options) {}
@@ -119,8 +120,8 @@ TEST(SplitGpus, EachChunkIsDecodedByItsLayout) {
   for (const int32_t added : {1000, -7}) {
     turbine::testing::ParamWriter params;
     params.scalar(&added, sizeof added);
-    layouts.push_back(std::make_unique<ChunkLayout>(ChunkLayout{
-        split->load(fake_artifact(), *query.program), std::make_shared<const std::string>(params.block())}));
+    layouts.push_back(std::make_unique<ChunkLayout>(ChunkLayout{split->load(fake_artifact(), *query.program),
+                                                                std::make_shared<const std::string>(params.block())}));
   }
   for (size_t i = 0; i < chunks.size(); i++) chunks[i].layout = i % 3 == 0 ? nullptr : layouts[i % 3 - 1].get();
   const Answer answer = query.run(*split, chunks);
@@ -154,13 +155,12 @@ TEST(SplitGpus, SumsOfFloatsDependOnTheTasksAlone) {
   const auto pages = make_pages(600, 1000000);
   std::optional<uint64_t> expected;
   for (const int count : {1, 2, 4, 8, 1, 3, 8}) {
-    FakeGpus gpus(
-        count,
-        [&](FakeDriver& fake) {
-          set_fake_kernels(fake, *program);
-          fake.set_kernel("tb_reduce", FloatReduce{group_layout(*program)});
-        },
-        0, {.most_delay_us = 50});
+    FakeGpus gpus(count,
+                  [&](FakeDriver& fake) {
+                    set_fake_kernels(fake, *program);
+                    fake.set_kernel("tb_reduce", FloatReduce{group_layout(*program)});
+                  },
+                  0, {.most_delay_us = 50});
     const auto split = gpus.split();
     Device& device = count == 1 ? gpus.gpu(0) : *split;
     auto chunks = chunks_of(pages);
@@ -306,7 +306,8 @@ TEST(SplitGpus, AGpuIsLostInMidQueryAThousandTimes) {
     const char* const kernel = std::array{"tb_decode", "tb_reserve", "tb_apply"}[random() % 3];
     const auto layout = group_layout(*query.program);
     query.gpus.driver().set_kernel(kernel, [&, kernel, layout](void* arguments) {
-      if (FakeDriver::gpu_of_kernel() == victim && left.fetch_sub(1) == 0) throw FakeDriver::KernelFault{kIllegalAddress};
+      if (FakeDriver::gpu_of_kernel() == victim && left.fetch_sub(1) == 0)
+        throw FakeDriver::KernelFault{kIllegalAddress};
       if (std::string_view(kernel) == "tb_decode")
         fake_decode(arguments);
       else if (std::string_view(kernel) == "tb_reserve")

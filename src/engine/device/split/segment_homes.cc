@@ -17,7 +17,8 @@ namespace {
 /* Enough that 8 GPUs have the same share within an eighth, and few enough that each is a task whose kernels take longer
  * than their launch. */
 constexpr uint64_t kRanges = 32;
-/* A range is rounded up to one of so many sizes between two powers of two, so it changes with the eighth part of them. */
+/* A range is rounded up to one of so many sizes between two powers of two, so it changes with the eighth part of them.
+ */
 constexpr uint64_t kSizesOfPower = 8;
 
 }  // namespace

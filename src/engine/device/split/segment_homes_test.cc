@@ -28,7 +28,8 @@ TEST(SegmentHomes, AreSpreadEvenly) {
       const uint32_t blocks = home_range_blocks(nblocks);
       std::vector<uint64_t> of_gpu(gpus);
       for (uint64_t first = 0; first < nblocks; first += blocks)
-        of_gpu[home_of_range(static_cast<uint32_t>(first / blocks), gpus)] += std::min<uint64_t>(blocks, nblocks - first);
+        of_gpu[home_of_range(static_cast<uint32_t>(first / blocks), gpus)] += std::min<uint64_t>(blocks,
+                                                                                                 nblocks - first);
       const uint64_t most = *std::max_element(of_gpu.begin(), of_gpu.end());
       EXPECT_LE(most * gpus * 3, nblocks * 4) << nblocks << " blocks, " << gpus << " GPUs";
     }

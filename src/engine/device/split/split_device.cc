@@ -48,7 +48,12 @@ Device::ChunkShape SplitDevice::chunk_shape(uint64_t nblocks, bool copied) const
 }
 
 bool SplitDevice::has_memory(uint64_t bytes) const {
-  return std::all_of(devices_.begin(), devices_.end(), [bytes](const Device* device) { return device->has_memory(bytes); });
+  return std::all_of(devices_.begin(), devices_.end(),
+                     [bytes](const Device* device) { return device->has_memory(bytes); });
+}
+
+void SplitDevice::raise_budget() {
+  for (Device* device : devices_) device->raise_budget();
 }
 
 std::shared_ptr<LoadedCode> SplitDevice::load(std::span<const uint8_t> artifact, const Program& program) {

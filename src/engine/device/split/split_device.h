@@ -21,7 +21,8 @@
 
 namespace turbine {
 
-/* Can tasks of the program run on several GPUs? A BUILD makes one block of memory, and row ids leave with their chunk. */
+/* Can tasks of the program run on several GPUs? A BUILD makes one block of memory, and row ids leave with their chunk.
+ */
 bool can_split(const Program& program);
 
 /* Code of one program, loaded on each of several devices, in their order. */
@@ -49,6 +50,7 @@ class SplitDevice final : public Device {
   SegmentShape segment_shape(const Program& program, uint64_t nblocks) const override;
   ChunkShape chunk_shape(uint64_t nblocks, bool copied) const override;
   bool has_memory(uint64_t bytes) const override;
+  void raise_budget() override;
   std::shared_ptr<LoadedCode> load(std::span<const uint8_t> artifact, const Program& program) override;
   std::string machine_code(std::span<const uint8_t> artifact) override { return first().machine_code(artifact); }
   /* Memory that one GPU's context has pinned is pinned for all. */

@@ -214,7 +214,8 @@ ResultBatch SplitQuery::fetch(uint64_t first, uint64_t count) {
 }
 
 bool SplitQuery::rows_stay() const {
-  return fold_ || std::all_of(routes_.begin(), routes_.end(), [](const auto& route) { return route->query->rows_stay(); });
+  return fold_ ||
+         std::all_of(routes_.begin(), routes_.end(), [](const auto& route) { return route->query->rows_stay(); });
 }
 
 std::vector<DeviceQueryStats> SplitQuery::stats_by_device() const {

@@ -12,7 +12,8 @@
  * Rows of a FULL join that nothing has matched run on the first route, once the marks of all routes are joined there.
  * Windows and sorts are computed by the host, over the merged rows.
  *
- * Errors: the first error of a route ends the query. What a lost GPU had computed is gone, so the whole query has failed.
+ * Errors: the first error of a route ends the query. What a lost GPU had computed is gone, so the whole query has
+ * failed.
  *
  * Threads: as device.h says. finish() fetches many groups on the pool's threads, those of a route on one.
  */

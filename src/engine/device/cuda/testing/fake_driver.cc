@@ -364,9 +364,9 @@ struct FakeDriver::Calls {
     StreamState* waiting = fake.stream_of(stream);
     fake.enqueue(waiting, [&fake, state, generation, waiting] {
       Lock waiter(fake.mutex_);
-      fake.events_changed_.wait(
-          waiter,
-          [&] { return state->completed >= generation || fake.lost_in(waiting->context) != kSuccess || waiting->stop; });
+      fake.events_changed_.wait(waiter, [&] {
+        return state->completed >= generation || fake.lost_in(waiting->context) != kSuccess || waiting->stop;
+      });
     });
     return kSuccess;
   }
@@ -570,7 +570,8 @@ void FakeDriver::enqueue(StreamState* stream, std::function<void()> work) {
 void FakeDriver::run_stream(StreamState* stream) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    stream->changed.wait(lock, [&] { return stream->stop || (lost_in(stream->context) == kSuccess && !stream->work.empty()); });
+    stream->changed.wait(
+        lock, [&] { return stream->stop || (lost_in(stream->context) == kSuccess && !stream->work.empty()); });
     if (stream->stop) return;
     std::function<void()> work = std::move(stream->work.front());
     stream->work.pop_front();
