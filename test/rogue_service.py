@@ -35,11 +35,11 @@ HELLO, STATUS, FILES, QUERY, READY, CHUNK, CHUNK_RELEASE, CHUNK_DONE, RESULT_BAT
 PAGE = 8192
 REAL_SOCKET = "pg_turbine/real.sock"
 
-READY_STRUCT = struct.Struct("<IIQQQQQIIIffIQ")
+READY_STRUCT = struct.Struct("<IIQQQQQIIIffIQII")
 FIELDS = {
     READY: (READY_STRUCT, ("device", "nslots", "memory_id", "memory_size", "first_slot_offset", "slot_size",
                            "ids_offset", "slot_pages", "has_fd", "code_source", "compile_ms", "queue_ms", "host_because",
-                           "lease")),
+                           "lease", "gpus", "reserved")),
     2: (struct.Struct("<IIQ"), ("version", "ndevices", "generation")),
     4: (struct.Struct("<QiIQQQQQQ"), ("generation", "pid", "ndevices", "shared_bytes", "sessions", "open_queries",
                                      "code_compiled", "code_memory_hits", "code_disk_hits")),

@@ -239,6 +239,9 @@ SUITES = {
     "device-choice": Suite(
         PYTHON + ["test/device_choice.py"],
         "the planner takes the device that its costs favour"),
+    "split-queries": Suite(
+        PYTHON + ["test/split_queries.py"],
+        "queries that are split over several GPUs give PostgreSQL's answers, and say who did what"),
     "paid-plans": Suite(
         PYTHON + ["test/paid_plans.py"],
         "columns are read into the cache if many plans would have gained, and only then"),

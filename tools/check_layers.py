@@ -60,6 +60,8 @@ PARTS = {
              "tables contract catalog rt program profile wire threads limits memory group_fold store device"),
     "cuda": ("src/engine/device/cuda",
              "tables contract catalog rt program profile wire threads limits memory group_fold store device host"),
+    "split": ("src/engine/device/split",
+              "tables contract catalog program profile wire threads memory group_fold store device host"),
     "machine": ("src/engine/device/machine", "contract wire threads device host cuda"),
     "code": ("src/engine/code", "tables contract catalog program wire threads limits device"),
     "slots": ("src/engine/slots", "tables contract catalog program profile wire device"),
@@ -68,7 +70,7 @@ PARTS = {
                "file_values"),
     "result": ("src/engine/result", "tables contract catalog program profile wire threads memory group_fold device"),
     "execution": ("src/engine/execution",
-             "tables contract catalog program profile wire threads limits memory device machine code slots store source "
+             "tables contract catalog program profile wire threads limits memory device split machine code slots store source "
              "result"),
     "exports": ("src/engine/exports", "contract wire device code execution"),
 

@@ -223,6 +223,8 @@ typedef struct TbFiles
 #define TB_QUERY_TRACE 0x40u   /* besides, TRACE messages come before it */
 /* PROJECT without a result plan: rows come back in the table's order, or the query fails */
 #define TB_QUERY_IN_ORDER 0x80u
+#define TB_QUERY_SPLIT 0x100u /* several of `gpus` run it, if it can be split */
+#define TB_QUERY_WHOLE 0x200u /* one of `gpus` runs it */
 #define TB_ANY_DEVICE 0xffffffffu
 typedef struct TbQuery
 {
@@ -248,7 +250,9 @@ typedef struct TbQuery
 	uint32_t columns_left;	  /* how many TbColumnLeft there are; 0: rows come back */
 	/* Which GPUs may run it instead of `device`, which is one: a bit each, GPU 0 first. D
 	 * takes the one with the fewest queries, of equal ones one that has run a query of the
-	 * same `affinity`: a hash of the table that most rows come from; 0: none. */
+	 * same `affinity`: a hash of the table that most rows come from; 0: none. Or D takes
+	 * several of them at once, if the columns do not fit one, or if that is faster, or as
+	 * TB_QUERY_SPLIT and TB_QUERY_WHOLE say. */
 	uint32_t gpus;
 	uint64_t affinity;
 	uint32_t stream_size; /* of the TbStream with its columns; 0: none */
@@ -389,7 +393,7 @@ typedef struct TbLayout
  */
 typedef struct TbReady
 {
-	uint32_t device;	/* index of the device that runs the query */
+	uint32_t device;	/* index of the device that runs the query, or the first of them */
 	uint32_t nslots;
 	uint64_t memory_id; /* unique in this generation; the memfd comes
 						 * along unless has_fd is 0: same memory as
@@ -407,6 +411,9 @@ typedef struct TbReady
 							* a GPU; 0 if it does not */
 	uint64_t lease;		   /* of the slot memory, to this query: for ATTACH; never
 							* used twice in this generation */
+	uint32_t gpus;		   /* that run it together, a bit each, GPU 0 first; 0: `device`
+							* alone does */
+	uint32_t reserved;
 } TbReady;
 
 /* Of a feeder, outside of a query and once a connection. */
@@ -794,6 +801,13 @@ typedef struct TbKeyBounds
 
 #define TB_MAX_KEY_BOUNDS 4 /* of a table's first keys */
 
+/* What one of the GPUs has done of a query. */
+typedef struct TbGpuShare
+{
+	uint64_t rows_in;
+	uint64_t kernel_us; /* of decoding and computing */
+} TbGpuShare;
+
 /* What EXPLAIN (ANALYZE) shows, and of a table what leaves need not be read for.
  * Times are summed over threads. */
 typedef struct TbQueryDone
@@ -836,11 +850,12 @@ typedef struct TbQueryDone
 	uint64_t file_batches_excluded_by_pages; /* of these: the least and greatest values of
 											  * all pages */
 	uint64_t file_pages; /* of batches that were read: those that an index tells of */
-	uint64_t file_pages_excluded;	   /* of these: not read */
-	uint64_t file_batches_cached;	   /* of file_batches: no row was read */
-	uint64_t phase_ns[TB_PHASE_COUNT]; /* PROFILE: from READY until now, each moment
-										* shared by what threads and streams were at; WAIT:
-										* nothing was done */
+	uint64_t file_pages_excluded;		 /* of these: not read */
+	uint64_t file_batches_cached;		 /* of file_batches: no row was read */
+	uint64_t phase_ns[TB_PHASE_COUNT];	 /* PROFILE: from READY until now, each moment
+										  * shared by what threads and streams were at; WAIT:
+										  * nothing was done */
+	TbGpuShare gpus[TB_MAX_DEVICES - 1]; /* GPU 0 first; of a query on several */
 } TbQueryDone;
 
 /* Spans of a query, some thousands a message, and the names of all tracks so far. */
@@ -868,7 +883,7 @@ static_assert(sizeof(TbStreamBatch) == 32, "TbStreamBatch layout");
 static_assert(sizeof(TbContinuation) == 32, "TbContinuation layout");
 static_assert(sizeof(TbPrepare) == 16, "TbPrepare layout");
 static_assert(sizeof(TbLayout) == 16, "TbLayout layout");
-static_assert(sizeof(TbReady) == 80, "TbReady layout");
+static_assert(sizeof(TbReady) == 88, "TbReady layout");
 static_assert(sizeof(TbAttach) == 16, "TbAttach layout");
 static_assert(sizeof(TbAttached) == 16, "TbAttached layout");
 static_assert(sizeof(TbFailure) == 252, "TbFailure layout");
@@ -893,7 +908,7 @@ static_assert(sizeof(TbChunkDone) == 24, "TbChunkDone layout");
 static_assert(sizeof(TbResultBatch) == 32, "TbResultBatch layout");
 static_assert(sizeof(TbSlotFree) == 8, "TbSlotFree layout");
 static_assert(sizeof(TbKeyBounds) == 24, "TbKeyBounds layout");
-static_assert(sizeof(TbQueryDone) == 536, "TbQueryDone layout");
+static_assert(sizeof(TbQueryDone) == 792, "TbQueryDone layout");
 static_assert(sizeof(TbTrace) == 16, "TbTrace layout");
 #endif
 

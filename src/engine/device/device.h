@@ -51,6 +51,14 @@ class LoadedCode {
 struct DeviceQueryStats {
   uint64_t bytes_to_device = 0, bytes_from_device = 0;
   uint64_t transfer_us = 0, decode_us = 0, compute_us = 0, finish_us = 0, table_grows = 0;
+  uint64_t rows_in = 0, cached_bytes = 0;  // of complete tasks, as TaskOutcome has them
+};
+
+/* The states of an ungrouped AGGREGATE that one step of a task has come to, in group_layout form, without text. */
+struct TaskStates {
+  uint64_t sequence;  // of the task
+  uint32_t step;
+  std::vector<uint8_t> row;
 };
 
 class DeviceQuery {
@@ -132,10 +140,28 @@ class DeviceQuery {
   /* Likewise its own window functions. */
   virtual DeviceWindow* window() { return nullptr; }
 
+  /* AGGREGATE, after finish(), instead of fetch(): what each task has come to, for whoever folds it with tasks of other
+   * devices, in the order of all. Empty: the order does not matter, and fetch() has the states of all tasks. */
+  virtual std::vector<TaskStates> take_task_states() { return {}; }
+
+  /* Of a FULL join's table, a byte for each row, and maybe some more: 1 where a tuple has matched it. No task may be in
+   * flight; the query's thread. Throws DeviceError. */
+  virtual std::vector<uint8_t> matched_rows(uint32_t join) {
+    (void)join;
+    throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not tell which rows have matched");
+  }
+  virtual void set_matched_rows(uint32_t join, std::span<const uint8_t> matched) {
+    (void)join, (void)matched;
+    throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not take which rows have matched");
+  }
+
   /* BUILD, after finish(): the table. */
   virtual std::shared_ptr<const JoinTable> take_table() { return nullptr; }
 
   virtual DeviceQueryStats stats() const = 0;
+
+  /* By device, of a query that runs on several; stats() has their sums. */
+  virtual std::vector<DeviceQueryStats> stats_by_device() const { return {}; }
 };
 
 /* Bytes of a GPU's memory for columns of tables: a share of what there is. */
@@ -164,6 +190,7 @@ class Device {
     uint64_t decoded_rows = rows;  // of one whose rows are decoded only now: the device starts while others are
     uint32_t tasks = 1;  // at least so many, where there are blocks enough
     uint32_t threads = 0;  // of its own, that want processors beside those that decode
+    uint32_t range_blocks = 0;  // as MorselShape has it
   };
   /* Of a file of so many blocks. */
   virtual SegmentShape segment_shape(const Program&, uint64_t) const { return {}; }
@@ -184,6 +211,10 @@ class Device {
 
   /* Whether the device has so many bytes free, whoever has taken the rest: other programs ask nobody. */
   virtual bool has_memory(uint64_t) const { return true; }
+
+  /* If other programs have given memory back since the device was found, its budget in info() grows. Throws
+   * DeviceError. */
+  virtual void raise_budget() {}
 
   /* Columns or join tables of the host's were dropped: copies of them need not stay. */
   virtual void forget_dropped() {}

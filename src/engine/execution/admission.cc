@@ -19,6 +19,12 @@ namespace {
 constexpr std::chrono::milliseconds kWaitCancelCheck{50};
 constexpr uint32_t kHolderWaitMs = 100;
 
+std::vector<uint32_t> devices_of(const Admission::Claim& claim) {
+  std::vector<uint32_t> devices = claim.others;
+  devices.insert(devices.begin(), claim.device);
+  return devices;
+}
+
 TbFallback memory_reason(uint32_t device) {
   return device == TB_DEVICE_HOST ? TB_FALLBACK_HOST_MEMORY : TB_FALLBACK_DEVICE_MEMORY;
 }
@@ -28,6 +34,8 @@ TbFallback memory_reason(uint32_t device) {
 Admission::Grant& Admission::Grant::operator=(Grant&& other) noexcept {
   std::swap(admission_, other.admission_);
   std::swap(device_, other.device_);
+  std::swap(others_, other.others_);
+  std::swap(others_bytes_, other.others_bytes_);
   std::swap(device_bytes_, other.device_bytes_);
   std::swap(shared_bytes_, other.shared_bytes_);
   std::swap(runs_, other.runs_);
@@ -56,35 +64,48 @@ Admission::Admission(std::vector<uint64_t> budgets) {
 
 void Admission::check_possible(const Claim& claim) const {
   const uint64_t on_host = claim.shared_bytes + (claim.device == TB_DEVICE_HOST ? claim.device_bytes : 0);
-  if (claim.device_bytes > ledgers_[claim.device].budget)
-    throw DeviceError(memory_reason(claim.device), "query needs more memory than the device's budget");
+  for (const uint32_t device : devices_of(claim))
+    if (claim.device_bytes > ledgers_[device].budget)
+      throw DeviceError(memory_reason(device), "query needs more memory than the device's budget");
   if (on_host > ledgers_[TB_DEVICE_HOST].budget)
     throw DeviceError(TB_FALLBACK_HOST_MEMORY, "query needs more memory than the host's budget");
 }
 
 bool Admission::fits(const Claim& claim) const {
   const uint64_t on_host = claim.shared_bytes + (claim.device == TB_DEVICE_HOST ? claim.device_bytes : 0);
-  return claim.device_bytes <= ledgers_[claim.device].free() && on_host <= ledgers_[TB_DEVICE_HOST].free();
+  const std::vector<uint32_t> devices = devices_of(claim);
+  return on_host <= ledgers_[TB_DEVICE_HOST].free() &&
+         std::all_of(devices.begin(), devices.end(),
+                     [&](uint32_t device) { return claim.device_bytes <= ledgers_[device].free(); });
 }
 
 Admission::Grant Admission::take(const Claim& claim) {
-  Ledger& ledger = ledgers_[claim.device];
+  const std::vector<uint32_t> devices = devices_of(claim);
   ledgers_[TB_DEVICE_HOST].used += claim.shared_bytes;
-  ledger.used += claim.device_bytes;
+  for (const uint32_t device : devices) ledgers_[device].used += claim.device_bytes;
   uint64_t bytes = claim.device_bytes;
   if (claim.grows) {
     // A query that is alone may use half of what is free, the second a quarter, the
     // next a sixth and so on: a few large ones get along, dozens of small ones too
     // (after 50, a thirteenth of what was free still is).
-    const uint64_t extra = ledger.free() / (2 * (uint64_t{ledger.running} + 1));
-    ledger.used += extra;
+    // Of several devices, what each has room for.
+    uint64_t extra = UINT64_MAX;
+    for (const uint32_t device : devices) {
+      const Ledger& ledger = ledgers_[device];
+      extra = std::min(extra, ledger.free() / (2 * (uint64_t{ledger.running} + 1)));
+    }
+    for (const uint32_t device : devices) ledgers_[device].used += extra;
     bytes += extra;
   }
-  ledger.running++;
-  ledger.total++;
+  for (const uint32_t device : devices) {
+    ledgers_[device].running++;
+    ledgers_[device].total++;
+  }
   Grant grant;
   grant.admission_ = this;
   grant.device_ = claim.device;
+  grant.others_ = claim.others;
+  grant.others_bytes_ = bytes;
   grant.device_bytes_ = bytes;
   grant.shared_bytes_ = claim.shared_bytes;
   grant.runs_ = true;
@@ -96,7 +117,10 @@ void Admission::release(const Grant& grant) {
     std::lock_guard lock(mutex_);
     ledgers_[TB_DEVICE_HOST].used -= grant.shared_bytes_;
     ledgers_[grant.device_].used -= grant.device_bytes_;
-    if (grant.runs_) ledgers_[grant.device_].running--;
+    for (const uint32_t device : grant.others_) ledgers_[device].used -= grant.others_bytes_;
+    if (!grant.runs_) return changed_.notify_all();
+    ledgers_[grant.device_].running--;
+    for (const uint32_t device : grant.others_) ledgers_[device].running--;
   }
   changed_.notify_all();
 }
@@ -106,13 +130,21 @@ Admission::Grant Admission::admit(const Claim& claim, uint32_t wait_ms, const Is
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(wait_ms);
   std::unique_lock lock(mutex_);
   check_possible(claim);
-  std::list<uint64_t>& queue = ledgers_[claim.device].queue;
-  const auto place = claim.holds ? queue.end() : queue.insert(queue.end(), next_ticket_++);
+  // Its turn has come when it is the first at all of its devices. Tickets ascend in every queue, so the oldest always
+  // is.
+  const uint64_t ticket = next_ticket_++;
+  const std::vector<uint32_t> devices = devices_of(claim);
+  if (!claim.holds)
+    for (const uint32_t device : devices) ledgers_[device].queue.push_back(ticket);
   auto leave = [&] {
-    if (!claim.holds) queue.erase(place);
+    for (const uint32_t device : devices) ledgers_[device].queue.remove(ticket);
     changed_.notify_all();
   };
-  while ((!claim.holds && place != queue.begin()) || !fits(claim)) {
+  auto has_turn = [&] {
+    return claim.holds || std::all_of(devices.begin(), devices.end(),
+                                      [&](uint32_t device) { return ledgers_[device].queue.front() == ticket; });
+  };
+  while (!has_turn() || !fits(claim)) {
     const auto now = std::chrono::steady_clock::now();
     if (now >= deadline) {
       leave();
@@ -131,6 +163,15 @@ Admission::Grant Admission::admit(const Claim& claim, uint32_t wait_ms, const Is
   Grant grant = take(claim);
   leave();
   return grant;
+}
+
+void Admission::raise_budget(uint32_t device, uint64_t budget) {
+  {
+    std::lock_guard lock(mutex_);
+    if (budget <= ledgers_[device].budget) return;
+    ledgers_[device].budget = budget;
+  }
+  changed_.notify_all();
 }
 
 Admission::Grant Admission::reserve(uint32_t device, uint64_t bytes) {

@@ -33,6 +33,8 @@ class Admission {
     /* Its session holds memory already (tables), which those before it may be
      * waiting for: it neither queues behind them nor waits long. */
     bool holds = false;
+    /* Besides: as much on each of these devices, none of them the host. All of it is granted, or nothing. */
+    std::vector<uint32_t> others = {};
   };
 
   /* Gives its memory back when destroyed. Move-only. */
@@ -42,15 +44,17 @@ class Admission {
     Grant(Grant&& other) noexcept { *this = std::move(other); }
     Grant& operator=(Grant&& other) noexcept;
     ~Grant();
-    uint64_t device_bytes() const { return device_bytes_; }  // needs and growth
+    uint64_t device_bytes() const { return device_bytes_; }  // needs and growth, on each device
 
-    /* A part of the device's memory, for what stays when the query is over. */
+    /* A part of the first device's memory, for what stays when the query is over. */
     Grant split(uint64_t device_bytes);
 
    private:
     friend class Admission;
     Admission* admission_ = nullptr;
     uint32_t device_ = 0;
+    std::vector<uint32_t> others_;  // with as many bytes as they were granted
+    uint64_t others_bytes_ = 0;     // of each
     uint64_t device_bytes_ = 0;
     uint64_t shared_bytes_ = 0;
     bool runs_ = false;  // counts as a query
@@ -58,6 +62,9 @@ class Admission {
 
   /* Throws DeviceError: never possible (memory), or not in time (admission). */
   Grant admit(const Claim& claim, uint32_t wait_ms, const IsCancelled& cancelled);
+
+  /* The device has got more memory than it had. */
+  void raise_budget(uint32_t device, uint64_t budget);
 
   /* Memory of a device for what a query leaves behind, which is there already. Never waits. Throws DeviceError. */
   Grant reserve(uint32_t device, uint64_t bytes);

@@ -41,6 +41,57 @@ TEST(Admission, WaitsNoLongerThanAsked) {
   EXPECT_NO_THROW(admission.admit({0, 20, 0, false}, 0, {}));
 }
 
+TEST(Admission, AClaimOnSeveralDevicesIsGrantedWholeOrNotAtAll) {
+  Admission admission({1000, 100, 100, 100});
+  {
+    const auto held = admission.admit({2, 70, 0, false}, 0, {});
+    EXPECT_EQ(refusal(admission, {1, 40, 10, false, false, {2, 3}}, 20), TB_FALLBACK_ADMISSION);
+    for (const uint32_t device : {0u, 1u, 3u}) EXPECT_EQ(admission.usage(device).used, 0u) << device;
+    EXPECT_EQ(refusal(admission, {1, 101, 0, false, false, {3}}, 60000), TB_FALLBACK_DEVICE_MEMORY);
+    // What grows gets of each what the fullest can spare.
+    const auto several = admission.admit({1, 10, 10, true, false, {2, 3}}, 0, {});
+    EXPECT_EQ(several.device_bytes(), 15u);
+    EXPECT_EQ(admission.usage(0).used, 10u);
+    EXPECT_EQ(admission.usage(1).used, 15u);
+    EXPECT_EQ(admission.usage(2).used, 85u);
+    EXPECT_EQ(admission.usage(3).queries_running, 1u);
+  }
+  for (const uint32_t device : {0u, 1u, 2u, 3u}) {
+    EXPECT_EQ(admission.usage(device).used, 0u);
+    EXPECT_EQ(admission.usage(device).queries_running, 0u);
+  }
+}
+
+/* Claims on several devices in opposite orders, and on each of them, all get their turn. */
+TEST(Admission, ClaimsOnSeveralDevicesDoNotBlockEachOther) {
+  Admission admission({1000, 100, 100});
+  std::atomic<int> granted{0};
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < 8; i++)
+    threads.emplace_back([&, i] {
+      for (int again = 0; again < 200; again++) {
+        Admission::Claim claim{1 + i % 2, 60, 0, false};
+        if (i % 4 < 2) claim.others = {2 - i % 2};
+        const auto grant = admission.admit(claim, 60000, {});
+        granted++;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(granted, 1600);
+  EXPECT_EQ(admission.usage(1).used + admission.usage(2).used, 0u);
+}
+
+TEST(Admission, ARaisedBudgetLetsInWhoWaits) {
+  Admission admission({1000, 100});
+  const auto held = admission.admit({1, 80, 0, false}, 0, {});
+  std::thread waiting([&] { EXPECT_NO_THROW(admission.admit({1, 60, 0, false}, 60000, {})); });
+  admission.raise_budget(1, 90);
+  EXPECT_EQ(admission.usage(1).budget, 100u);
+  admission.raise_budget(1, 140);
+  waiting.join();
+  EXPECT_EQ(admission.usage(1).budget, 140u);
+}
+
 TEST(Admission, GivesBackAll) {
   Admission admission({100, 100});
   {

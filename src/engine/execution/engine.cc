@@ -38,6 +38,7 @@ Engine::Engine(const EngineOptions& options, FoundDevices found, uint64_t cache_
     : why_no_gpu(std::move(found.why_no_gpu)),
       devices(std::move(found.devices)),
       workers(*found.host_workers),
+      split_devices(devices, workers),
       compiler(options.compiler_path, options.compile_timeout_s),
       store(options.cache_directory, options.cache_bytes),
       code(compiler, store, std::move(found.host_cpu), options.max_loaded_programs),

@@ -13,10 +13,12 @@
 #include "engine/code/code_cache.h"
 #include "engine/code/compile_ahead.h"
 #include "engine/device/machine/find_devices.h"
+#include "engine/device/split/split_device.h"
 #include "engine/execution/admission.h"
 #include "engine/execution/gpu_choice.h"
 #include "engine/execution/kept_join_tables.h"
 #include "engine/execution/segment_merger.h"
+#include "engine/execution/split_choice.h"
 #include "engine/execution/stream/streamed_batches.h"
 #include "engine/slots/slot_leases.h"
 #include "engine/slots/slot_memory.h"
@@ -44,6 +46,7 @@ class Engine {
   std::string why_no_gpu;                        // for the log; "" if there is one
   std::vector<std::unique_ptr<Device>> devices;  // 0: the host
   WorkerPool& workers;                           // the host's
+  SplitDevices split_devices;                    // several GPUs as one
   CompilerClient compiler;
   CodeStore store;
   CodeCache code;
@@ -54,6 +57,7 @@ class Engine {
   SlotLeases leases;
   Admission admission;
   GpuChoice gpu_choice;
+  SplitChoice split_choice;
   StreamedBatches streamed_batches;
   MappedFiles mapped_files;
   SegmentMerger merger;

@@ -7,6 +7,7 @@
 #include "engine/execution/query_device.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "engine/device/query_fault.h"
@@ -68,25 +69,69 @@ void QueryDevice::start(const Start& start, QueryOutput& output) {
   DeviceChoice choice = choose_device(engine_, *program_, query.device, query.flags);
   if (query.gpus != 0 && query.device != TB_DEVICE_HOST) {
     const std::vector<uint32_t> gpus = usable_gpus(engine_, query.gpus, query.affinity);
+    if (gpus.size() > 1 && start_on_several(gpus_to_split(gpus, start, output), start, output)) return;
     if (gpus.size() > 1 && start_on_free(gpus, start, output)) return;
     if (!gpus.empty()) choice = {gpus.front()};
   }
   uint32_t host_because = choice.host_because;
   try {
-    start_on(choice.device, start, output, query.wait_ms);
+    start_on({choice.device}, start, output, query.wait_ms);
     engine_.gpu_choice.note(query.affinity, choice.device);
   } catch (const DeviceError& e) {
     if (choice.device == TB_DEVICE_HOST || !(query.flags & TB_QUERY_ALLOW_HOST) || e.reason == TB_FALLBACK_NONE) throw;
     host_because = e.reason;
-    start_on(TB_DEVICE_HOST, start, output, query.wait_ms);
+    start_on({TB_DEVICE_HOST}, start, output, query.wait_ms);
   }
   ready_.host_because = host_because;
+}
+
+/* Those of the GPUs that the query is to run on at once; none: it runs on one. */
+std::vector<uint32_t> QueryDevice::gpus_to_split(const std::vector<uint32_t>& gpus, const Start& start,
+                                                 const QueryOutput& output) const {
+  const QueryRequest& request = start.request;
+  const TbQuery& query = request.query;
+  // Can it be split?
+  if ((query.flags & (TB_QUERY_WHOLE | TB_QUERY_IN_ORDER)) || !can_split(*program_)) return {};
+  if (!request.columns_left.empty() || !request.stream.empty()) return {};
+  // Code, and what a range of blocks takes, are the same on GPUs of one kind.
+  const TbDeviceInfo first = engine_.devices[gpus.front()]->info();
+  std::vector<uint32_t> alike;
+  for (const uint32_t gpu : gpus) {
+    const TbDeviceInfo info = engine_.devices[gpu]->info();
+    if (strcmp(info.name, first.name) == 0 && strcmp(info.target, first.target) == 0) alike.push_back(gpu);
+  }
+  // The homes of segments go by the order.
+  std::sort(alike.begin(), alike.end());
+  if (query.flags & TB_QUERY_SPLIT) return alike;
+  // Is it worth it? A GPU sorts its own rows, and finds the first of them soonest if it sees all.
+  if (output.keeps_few() || (output.has_plan() && program_->sink() == TB_SINK_PROJECT)) return {};
+  switch (engine_.split_choice.worth(*program_, query.estimated_rows, first.cache_size)) {
+    case SplitChoice::Reason::kNone: return {};
+    case SplitChoice::Reason::kColumns: return alike;
+    case SplitChoice::Reason::kKernels: break;
+  }
+  // GPUs that have queries gain nothing by a part of another.
+  std::erase_if(alike, [this](uint32_t gpu) { return engine_.admission.usage(gpu).queries_running > 0; });
+  return alike;
+}
+
+/* False: it is for one of them. A GPU that fails to start costs the query only that GPU. */
+bool QueryDevice::start_on_several(std::vector<uint32_t> gpus, const Start& start, QueryOutput& output) {
+  while (gpus.size() > 1) try {
+      start_on(gpus, start, output, 0);
+      for (const uint32_t gpu : gpus) engine_.gpu_choice.note(start.request.query.affinity, gpu);
+      return true;
+    } catch (const DeviceError& e) {
+      if (e.reason == TB_FALLBACK_NONE) throw;
+      if (std::erase_if(gpus, [this](uint32_t gpu) { return !engine_.devices[gpu]->info().usable; }) == 0) return false;
+    }
+  return false;
 }
 
 /* On the first that has memory for it now; false: none has. A GPU that fails costs the query a look at the next. */
 bool QueryDevice::start_on_free(const std::vector<uint32_t>& gpus, const Start& start, QueryOutput& output) {
   for (const uint32_t gpu : gpus) try {
-      start_on(gpu, start, output, 0);
+      start_on({gpu}, start, output, 0);
       engine_.gpu_choice.note(start.request.query.affinity, gpu);
       return true;
     } catch (const DeviceError& e) {
@@ -96,11 +141,19 @@ bool QueryDevice::start_on_free(const std::vector<uint32_t>& gpus, const Start& 
 }
 
 /* Everything that can be refused; holds nothing if it throws. */
-void QueryDevice::start_on(uint32_t index, const Start& start, QueryOutput& output, uint32_t wait_ms) {
-  Device& device = *engine_.devices[index];
+void QueryDevice::start_on(const std::vector<uint32_t>& indexes, const Start& start, QueryOutput& output,
+                           uint32_t wait_ms) {
+  const uint32_t index = indexes.front();
+  Device& device = indexes.size() == 1 ? *engine_.devices[index] : engine_.split_devices.of(indexes);
   const TbQuery& query = start.request.query;
   ready_ = {};
   ready_.device = index;
+  for (size_t i = 0; i < indexes.size() && indexes.size() > 1; i++) ready_.gpus |= 1u << (indexes[i] - 1);
+
+  // Another server may have given memory of the GPUs back.
+  device.raise_budget();
+  for (const uint32_t gpu : indexes)
+    if (gpu != TB_DEVICE_HOST) engine_.admission.raise_budget(gpu, engine_.devices[gpu]->info().memory_budget);
 
   // What will the query need?
   nblocks_ = query.nblocks;
@@ -129,9 +182,12 @@ void QueryDevice::start_on(uint32_t index, const Start& start, QueryOutput& outp
   const Stopwatch queued;
   Admission::Grant grant = [&] {
     const Span span(start.profile, TB_SPAN_ADMISSION);
-    Admission::Claim claim{index, needs.device_bytes, slots_.total_bytes(),
+    Admission::Claim claim{index,
+                           needs.device_bytes,
+                           slots_.total_bytes(),
                            (grows(*program_) && (!streams || keeps_texts(*program_))) || output.has_plan(),
-                           start.holds_tables};
+                           start.holds_tables,
+                           {indexes.begin() + 1, indexes.end()}};
     if (index == TB_DEVICE_HOST) claim.device_bytes += output.plan_bytes(device.info().memory_budget);
     return engine_.admission.admit(claim, wait_ms, start.cancelled);
   }();
@@ -149,6 +205,8 @@ void QueryDevice::start_on(uint32_t index, const Start& start, QueryOutput& outp
                                 start.profile);
   }
   slot_memory_ = engine_.slot_memory.take(slots_.total_bytes(), device, start.last_slot_memory);
+  device_ = &device;
+  indexes_ = indexes;
   grant_ = std::move(grant);
   query_ = std::move(device_query);
   query_->cancelled_by(start.cancelled);
@@ -177,6 +235,7 @@ uint64_t QueryDevice::send_ready(QueryReport& report, uint64_t last_slot_memory)
 void QueryDevice::end(bool leave_slots) {
   if (!query_) return;
   keeper_.reset();
+  if (ready_.device != TB_DEVICE_HOST) engine_.split_choice.note(*program_, query_->stats());
   query_.reset();  // waits for its tasks
   if (leave_slots)
     engine_.leases.abandon(ready_.lease, std::move(slot_memory_));
@@ -186,7 +245,13 @@ void QueryDevice::end(bool leave_slots) {
 }
 
 Device::SegmentShape QueryDevice::segment_shape(uint64_t nblocks) const {
-  return engine_.devices[ready_.device]->segment_shape(*program_, std::min(nblocks, nblocks_));
+  return device_->segment_shape(*program_, std::min(nblocks, nblocks_));
+}
+
+void QueryDevice::report_shares(TbQueryDone& totals) const {
+  const std::vector<DeviceQueryStats> shares = query_->stats_by_device();
+  for (size_t i = 0; i < shares.size(); i++)
+    totals.gpus[indexes_[i] - 1] = {shares[i].rows_in, shares[i].decode_us + shares[i].compute_us};
 }
 
 void QueryDevice::submit(const Task& task, DeviceQuery::Done done) {
@@ -210,9 +275,7 @@ void QueryDevice::make_keeper() {
   }
 }
 
-LayoutCode QueryDevice::layout_code() const {
-  return {engine_.code, engine_.compile_ahead, *engine_.devices[ready_.device], demand_};
-}
+LayoutCode QueryDevice::layout_code() const { return {engine_.code, engine_.compile_ahead, *device_, demand_}; }
 
 /* A GPU's query has been granted nothing of the host's memory, where its table lies as well. */
 Admission::Grant QueryDevice::grant_of_table(uint64_t bytes) {

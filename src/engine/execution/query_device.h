@@ -71,6 +71,9 @@ class QueryDevice {
   /* More chunks than these in its hands: news of others can wait. */
   uint32_t busy() const { return busy_; }
 
+  /* What each of several GPUs has done; nothing of a query on one device. */
+  void report_shares(TbQueryDone& totals) const;
+
   /* Of a part of the query's input with so many blocks. */
   Device::SegmentShape segment_shape(uint64_t nblocks) const;
   /* Where code for other layouts comes from. */
@@ -82,10 +85,15 @@ class QueryDevice {
 
  private:
   void make_keeper();
+  std::vector<uint32_t> gpus_to_split(const std::vector<uint32_t>& gpus, const Start& start,
+                                      const QueryOutput& output) const;
+  bool start_on_several(std::vector<uint32_t> gpus, const Start& start, QueryOutput& output);
   bool start_on_free(const std::vector<uint32_t>& gpus, const Start& start, QueryOutput& output);
-  void start_on(uint32_t index, const Start& start, QueryOutput& output, uint32_t wait_ms);
+  void start_on(const std::vector<uint32_t>& indexes, const Start& start, QueryOutput& output, uint32_t wait_ms);
 
   Engine& engine_;
+  Device* device_ = nullptr;       // that has been started on
+  std::vector<uint32_t> indexes_;  // of it, or of the GPUs that it is made of
   std::shared_ptr<const Program> program_;
   uint64_t nblocks_ = 0;  // as QUERY says: what device memory was claimed for
   CodeDemand demand_;

@@ -195,6 +195,9 @@ struct SegmentMorsel {
   uint32_t first_block = 0;  // ROWS: from which row ids count pages
   bool lasting = false;      // other queries will have the very same one
   bool stored = true;        // the store has the segments: other queries will find their columns
+  /* Which range of its file it is of, as MorselShape says; kNoRange: any. */
+  uint32_t range = kNoRange;
+  static constexpr uint32_t kNoRange = UINT32_MAX;
 };
 
 /* Calls f(first row, end) for the rows of these blocks, in as few pieces as there are. */

@@ -134,6 +134,7 @@ std::shared_ptr<const SegmentMorsel> SegmentFill::kept() const {
   auto morsel = std::make_shared<SegmentMorsel>();
   morsel->segments = kept_;
   morsel->columns = part_.columns;
+  if (part_.range_blocks > 0) morsel->range = kept_.front().segment->first_block / part_.range_blocks;
   return morsel;
 }
 

@@ -28,6 +28,7 @@ struct StoredPart {
   /* By the program's source column; ROWS: then that of line pointers (column_key.h). */
   std::shared_ptr<const std::vector<uint32_t>> columns;
   uint32_t nblocks = 0;
+  uint32_t range_blocks = 0;  // as MorselShape has it
   bool in_recovery = false;
   bool load = false;  // what is read is kept, whoever else is there
   std::shared_ptr<const QuerySnapshot> snapshot = nullptr;  // null: no fresh blocks are kept

@@ -156,16 +156,16 @@ uint64_t SegmentList::bytes() const {
   return segments_.size() * of_each + bits_.size() + fresh_blocks_.size() * sizeof(FreshBlock);
 }
 
-std::vector<std::shared_ptr<const SegmentMorsel>> SegmentList::morsels(uint64_t rows, uint64_t most_blocks) const {
+std::vector<std::shared_ptr<const SegmentMorsel>> SegmentList::morsels(const MorselShape& shape) const {
   std::lock_guard lock(mutex_);
-  Morsels& morsels = morsels_[{rows, most_blocks}];
-  if (morsels.empty()) morsels = lasting_morsels(segments_, {rows, most_blocks});
+  Morsels& morsels = morsels_[shape];
+  if (morsels.empty()) morsels = lasting_morsels(segments_, shape);
   return morsels;
 }
 
-SegmentList::Morsels SegmentList::lasting_morsels(std::vector<TakenSegment> segments, const Shape& shape) const {
+SegmentList::Morsels SegmentList::lasting_morsels(std::vector<TakenSegment> segments, const MorselShape& shape) const {
   Morsels morsels;
-  for (const auto& morsel : cut_morsels(segments, columns_, shape.first, shape.second, true)) {
+  for (const auto& morsel : cut_morsels(segments, columns_, shape, true)) {
     auto lasting = std::make_shared<SegmentMorsel>(*morsel);
     lasting->lasting = true;
     morsels.push_back(std::move(lasting));
@@ -174,23 +174,30 @@ SegmentList::Morsels SegmentList::lasting_morsels(std::vector<TakenSegment> segm
 }
 
 std::vector<std::shared_ptr<const SegmentMorsel>> cut_morsels(
-    std::vector<TakenSegment>& segments, const std::shared_ptr<const std::vector<uint32_t>>& columns, uint64_t rows,
-    uint64_t most_blocks, bool last) {
+    std::vector<TakenSegment>& segments, const std::shared_ptr<const std::vector<uint32_t>>& columns,
+    const MorselShape& shape, bool last) {
   std::vector<std::shared_ptr<const SegmentMorsel>> morsels;
   std::vector<TakenSegment> some;
   uint64_t rows_here = 0, blocks_here = 0;
+  uint32_t range_here = SegmentMorsel::kNoRange;
   auto finish = [&] {
     auto morsel = std::make_shared<SegmentMorsel>();
     morsel->columns = columns;
+    morsel->range = range_here;
     morsel->segments = std::exchange(some, {});
     morsels.push_back(std::move(morsel));
     rows_here = blocks_here = 0;
   };
   for (TakenSegment& taken : segments) {
+    if (shape.range_blocks > 0) {
+      const uint32_t range = taken.segment->first_block / shape.range_blocks;
+      if (!some.empty() && range != range_here) finish();
+      range_here = range;
+    }
     rows_here += taken.segment->rows_of_blocks(taken.blocks);
     blocks_here += static_cast<uint64_t>(std::popcount(taken.blocks));
     some.push_back(std::move(taken));
-    if (rows_here >= rows || blocks_here >= most_blocks) finish();
+    if (rows_here >= shape.rows || blocks_here >= shape.most_blocks) finish();
   }
   if (last && !some.empty()) finish();
   segments = std::move(some);

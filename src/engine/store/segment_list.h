@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <compare>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,6 +20,16 @@
 #include "engine/store/segment.h"
 
 namespace turbine {
+
+/* How segments are cut into morsels. */
+struct MorselShape {
+  uint64_t rows;         // a morsel is complete once it has so many rows,
+  uint64_t most_blocks;  // or so many blocks
+  /* Blocks of a file that lie together on one GPU (device/split/): no morsel is of two such ranges. 0: all do. */
+  uint32_t range_blocks = 0;
+
+  auto operator<=>(const MorselShape&) const = default;
+};
 
 class SegmentList {
  public:
@@ -60,12 +71,11 @@ class SegmentList {
    * be the wrong way round. What does not exclude this excludes no segment. */
   const StoredColumn::Zone* common_zones() const { return common_zones_.data(); }
 
-  /* All segments, about so many rows and at most so many blocks a morsel; the same ones each time. */
-  std::vector<std::shared_ptr<const SegmentMorsel>> morsels(uint64_t rows, uint64_t most_blocks) const;
+  /* All segments; the same ones each time. */
+  std::vector<std::shared_ptr<const SegmentMorsel>> morsels(const MorselShape& shape) const;
 
  private:
   using Morsels = std::vector<std::shared_ptr<const SegmentMorsel>>;
-  using Shape = std::pair<uint64_t, uint64_t>;  // rows, most blocks
   /* Entries [first, end) of another list, in whose place there are so many. */
   struct Replaced {
     size_t first, end, count;
@@ -75,7 +85,7 @@ class SegmentList {
   void copy_fresh(const SegmentList& before, size_t first, size_t end);
   void add_morsels(const SegmentList& before, const std::vector<Replaced>& replaced);
   void find_common_zones();
-  Morsels lasting_morsels(std::vector<TakenSegment> segments, const Shape& shape) const;
+  Morsels lasting_morsels(std::vector<TakenSegment> segments, const MorselShape& shape) const;
 
   std::vector<TakenSegment> segments_;
   std::vector<uint32_t> rows_of_;  // of each
@@ -88,13 +98,12 @@ class SegmentList {
   std::vector<XidRange> fresh_xids_;  // of each
   uint64_t rows_ = 0, blocks_ = 0;
   mutable std::mutex mutex_;  // protects what follows
-  mutable std::map<Shape, Morsels> morsels_;
+  mutable std::map<MorselShape, Morsels> morsels_;
 };
 
-/* Cuts segments into morsels: each is complete once it has so many rows or blocks. What is too little for one
- * is left in `segments`, unless `last`. */
+/* Cuts segments into morsels. What is too little for one is left in `segments`, unless `last`. */
 std::vector<std::shared_ptr<const SegmentMorsel>> cut_morsels(
-    std::vector<TakenSegment>& segments, const std::shared_ptr<const std::vector<uint32_t>>& columns, uint64_t rows,
-    uint64_t most_blocks, bool last);
+    std::vector<TakenSegment>& segments, const std::shared_ptr<const std::vector<uint32_t>>& columns,
+    const MorselShape& shape, bool last);
 
 }  // namespace turbine

@@ -95,8 +95,8 @@ TEST_F(SegmentListTest, CommonZoneLiesWithinEveryOther) {
 TEST_F(SegmentListTest, MorselsHaveEachSegmentOnceAndAreTheSameEachTime) {
   search();
   const auto list = kept();
-  const auto morsels = list->morsels(500, kListBlocks);
-  EXPECT_EQ(list->morsels(500, kListBlocks), morsels);
+  const auto morsels = list->morsels({500, kListBlocks});
+  EXPECT_EQ(list->morsels({500, kListBlocks}), morsels);
   EXPECT_GT(morsels.size(), 5u);
   size_t next = 0;
   for (const auto& morsel : morsels) {
@@ -104,6 +104,24 @@ TEST_F(SegmentListTest, MorselsHaveEachSegmentOnceAndAreTheSameEachTime) {
     for (const TakenSegment& taken : morsel->segments) EXPECT_EQ(taken.segment, list->segments()[next++].segment);
   }
   EXPECT_EQ(next, list->segments().size());
+}
+
+/* A GPU's columns are those of whole ranges. */
+TEST_F(SegmentListTest, NoMorselIsOfTwoRanges) {
+  search();
+  const auto list = kept();
+  const MorselShape shape{1 << 20, kListBlocks, 3 * TB_SEGMENT_BLOCKS};
+  const auto morsels = list->morsels(shape);
+  EXPECT_EQ(list->morsels(shape), morsels);
+  EXPECT_EQ(morsels.size(), (kSegments + 2) / 3);
+  size_t next = 0;
+  for (const auto& morsel : morsels)
+    for (const TakenSegment& taken : morsel->segments) {
+      EXPECT_EQ(taken.segment->first_block / shape.range_blocks, morsel->range);
+      EXPECT_EQ(taken.segment, list->segments()[next++].segment);
+    }
+  EXPECT_EQ(next, list->segments().size());
+  for (const auto& morsel : list->morsels({500, kListBlocks})) EXPECT_EQ(morsel->range, SegmentMorsel::kNoRange);
 }
 
 TEST_F(SegmentListTest, IsForTheSameMapAlone) {
@@ -123,7 +141,7 @@ TEST_F(SegmentListTest, IsForTheSameMapAlone) {
 TEST_F(SegmentListTest, HasTheVersionsThatTheTableHas) {
   search();
   const auto before = kept();
-  const auto morsels = before->morsels(500, kListBlocks);
+  const auto morsels = before->morsels({500, kListBlocks});
   add(3, 2);
   add(kSegments, 1);
   map_lsn_[0] = kListLsn;
@@ -132,7 +150,7 @@ TEST_F(SegmentListTest, HasTheVersionsThatTheTableHas) {
   ASSERT_EQ(after->segments().size(), kSegments);
   for (size_t i = 0; i < kSegments; i++)
     EXPECT_EQ(after->segments()[i].segment == before->segments()[i].segment, i != 3) << i;
-  const auto cut_again = after->morsels(500, kListBlocks);
+  const auto cut_again = after->morsels({500, kListBlocks});
   size_t same = 0;
   for (const auto& morsel : cut_again) same += std::count(morsels.begin(), morsels.end(), morsel) > 0;
   EXPECT_EQ(same, morsels.size() - 1);
@@ -146,7 +164,7 @@ TEST_F(SegmentListTest, IsWhatASearchWouldFind) {
   for (int round = 0; round < 200; round++) {
     search();
     ASSERT_NE(kept(), nullptr);
-    kept()->morsels(300 + rest(500), kListBlocks);
+    kept()->morsels({300 + rest(500), kListBlocks});
     const uint32_t changes = rest(4);
     for (uint32_t i = 0; i < changes; i++) add(rest(kSegments), 2 + rest(1000));
     const auto list = kept();
@@ -164,7 +182,7 @@ TEST_F(SegmentListTest, IsWhatASearchWouldFind) {
     EXPECT_EQ(list->blocks(), kListBlocks);
     for (uint64_t size : {300 + rest(500), 500u}) {
       std::vector<std::shared_ptr<const Segment>> cut;
-      for (const auto& morsel : list->morsels(size, kListBlocks))
+      for (const auto& morsel : list->morsels({size, kListBlocks}))
         for (const TakenSegment& taken : morsel->segments) cut.push_back(taken.segment);
       ASSERT_EQ(cut.size(), list->segments().size());
       for (size_t i = 0; i < cut.size(); i++) EXPECT_EQ(cut[i], list->segments()[i].segment);

@@ -17,6 +17,7 @@
 #include "access/xlog.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 
 #include "pg/bridge/failure.h"
 #include "pg/conversation/service_query.h"
@@ -359,9 +360,8 @@ add_continuation(Sections *sections, const TbContinuationProgram *continuation,
 	add_section(sections, params, params->total_size);
 }
 
-/* Usable GPUs that pg_turbine.device leaves the choice of: a bit each, GPU 0 first. */
-static uint32
-allowed_gpus(void)
+uint32
+tb_allowed_gpus(void)
 {
 	TbDeviceInfo devices[TB_MAX_DEVICES];
 	int			 count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
@@ -415,7 +415,11 @@ tb_service_query_send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 	header.flags |= tb_profile_query_flags(query->spec.profile);
 	if (query->spec.left == NULL && header.device != TB_DEVICE_HOST)
 	{
-		header.gpus = allowed_gpus();
+		header.gpus = tb_allowed_gpus();
+		if (tb_guc_split_over_gpus == TB_SPLIT_ON)
+			header.flags |= TB_QUERY_SPLIT;
+		else if (tb_guc_split_over_gpus == TB_SPLIT_OFF)
+			header.flags |= TB_QUERY_WHOLE;
 		header.affinity = affinity_of(query);
 	}
 	header.nblocks = nblocks;
@@ -488,7 +492,9 @@ ready_is_sane(const TbReady *ready)
 		ready->slot_size % sizeof(uint64) == 0 &&
 		ready->first_slot_offset % sizeof(uint64) == 0 &&
 		ready->first_slot_offset <= ready->memory_size &&
-		(ready->memory_size - ready->first_slot_offset) / ready->slot_size >= ready->nslots;
+		(ready->memory_size - ready->first_slot_offset) / ready->slot_size >=
+		ready->nslots &&
+		ready->gpus >> (TB_MAX_DEVICES - 1) == 0;
 }
 
 /* Maps the memory that came with READY, or takes what the connection has mapped. */
@@ -531,8 +537,15 @@ note_device(TbServiceQuery *query)
 	const TbReady *ready = &query->stats.ready;
 
 	if (ready->device < (uint32) count)
-		strlcpy(query->stats.device_name, devices[ready->device].name,
-				sizeof(query->stats.device_name));
+	{
+		const char *name = devices[ready->device].name;
+
+		if (ready->gpus != 0)
+			snprintf(query->stats.device_name, sizeof(query->stats.device_name), "%d x %s",
+					 pg_popcount32(ready->gpus), name);
+		else
+			strlcpy(query->stats.device_name, name, sizeof(query->stats.device_name));
+	}
 	if (ready->host_because != TB_FALLBACK_NONE)
 		tb_stat_host_instead(ready->host_because, query->input_name);
 }

@@ -100,6 +100,9 @@ typedef struct TbServiceStats
 
 typedef struct TbServiceQuery TbServiceQuery;
 
+/* Usable GPUs that pg_turbine.device leaves the choice of: a bit each, GPU 0 first. */
+extern uint32 tb_allowed_gpus(void);
+
 /* In the current memory context; `input_name` is for messages to the user. */
 extern TbServiceQuery *tb_service_query_make(const TbProgramSpec *spec,
 											 const char			 *input_name);

@@ -29,6 +29,7 @@ bool tb_guc_debug_plain_explain;
 bool tb_guc_debug_full_code;
 int	 tb_guc_direct_threshold;
 int	 tb_guc_file_reader_memory;
+int	 tb_guc_split_over_gpus;
 int	 tb_guc_debug_join_shape;
 int	 tb_guc_debug_stop_commit;
 int	 tb_guc_debug_stop_writer;
@@ -136,6 +137,13 @@ static const struct config_enum_entry join_shapes[] = {
 	{"auto", TB_SHAPE_AUTO, false},			{"chain", TB_SHAPE_CHAIN, false},
 	{"searched", TB_SHAPE_SEARCHED, false}, {"postgresql", TB_SHAPE_POSTGRESQL, false},
 	{"filtered", TB_SHAPE_FILTERED, false}, {NULL, 0, false},
+};
+
+static const struct config_enum_entry split_choices[] = {
+	{"auto", TB_SPLIT_AUTO, false},
+	{"on", TB_SPLIT_ON, false},
+	{"off", TB_SPLIT_OFF, false},
+	{NULL, 0, false},
 };
 
 /* "gpu0", or "gpu0, gpu2". */
@@ -312,6 +320,14 @@ tb_guc_init(void)
 		"queries to PostgreSQL.",
 		&device_setting, "auto", PGC_USERSET, GUC_EXPLAIN, check_device, assign_device,
 		NULL);
+	DefineCustomEnumVariable(
+		"pg_turbine.split_over_gpus",
+		"Selects whether one query runs on several GPUs at once.",
+		"auto: if the columns that it reads do not fit one GPU's memory for columns, or if its "
+		"kernels take long. on: if it can be split. off: never. The GPUs are those that "
+		"pg_turbine.device allows.",
+		&tb_guc_split_over_gpus, TB_SPLIT_AUTO, split_choices, PGC_USERSET, GUC_EXPLAIN,
+		NULL, NULL, NULL);
 	DefineCustomEnumVariable("pg_turbine.debug_join_shape",
 							 "Selects the shape of accelerated joins, whatever it costs.",
 							 "For tests of join orders.", &tb_guc_debug_join_shape,

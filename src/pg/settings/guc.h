@@ -17,6 +17,14 @@ typedef enum TbDeviceChoice
 	TB_CHOOSE_GPUS	/* one of those: tb_guc_gpus() */
 } TbDeviceChoice;
 
+/* What pg_turbine.split_over_gpus asks for. */
+typedef enum TbSplitChoice
+{
+	TB_SPLIT_AUTO, /* if it pays */
+	TB_SPLIT_ON,   /* if it can be */
+	TB_SPLIT_OFF
+} TbSplitChoice;
+
 /* What pg_turbine.debug_join_shape asks for; planner/join/join_shape.c tells what each is.
  */
 typedef enum TbShapeChoice
@@ -42,6 +50,7 @@ extern bool tb_guc_debug_plain_explain;
 extern bool tb_guc_debug_full_code;
 extern int	tb_guc_direct_threshold;   /* blocks */
 extern int	tb_guc_file_reader_memory; /* MB */
+extern int	tb_guc_split_over_gpus;	   /* TbSplitChoice */
 extern int	tb_guc_debug_join_shape;   /* TbShapeChoice */
 extern int	tb_guc_debug_stop_commit;  /* a step of fdw/modify.c; 0: none */
 extern int	tb_guc_debug_stop_writer;  /* a step of a file writer; 0: none */

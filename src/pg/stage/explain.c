@@ -11,6 +11,7 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
+#include "port/pg_bitutils.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
@@ -65,6 +66,77 @@ tb_explain_list(const char *label, List *exprs, PlanState *node, List *ancestors
 		ExplainPropertyList(label, tb_explain_texts(exprs, node, ancestors, es), es);
 }
 
+/* "GPU0, GPU1 (2 x NVIDIA H100)"; of different ones "GPU0 (NVIDIA H100), GPU1 (NVIDIA L4)".
+ */
+static char *
+gpu_list(uint32 gpus, const TbDeviceInfo *devices)
+{
+	StringInfoData text;
+	int			   count = pg_popcount32(gpus);
+	const char	  *name = devices[pg_rightmost_one_pos32(gpus) + 1].name;
+	bool		   alike = true;
+
+	for (uint32 left = gpus; left != 0; left &= left - 1)
+		alike = alike && strcmp(devices[pg_rightmost_one_pos32(left) + 1].name, name) == 0;
+	initStringInfo(&text);
+	for (uint32 left = gpus; left != 0; left &= left - 1)
+	{
+		int gpu = pg_rightmost_one_pos32(left);
+
+		appendStringInfo(&text, "%sGPU%d", text.len > 0 ? ", " : "", gpu);
+		if (!alike)
+			appendStringInfo(&text, " (%s)", devices[gpu + 1].name);
+	}
+	if (alike && count > 1)
+		appendStringInfo(&text, " (%d x %s)", count, name);
+	else if (alike)
+		appendStringInfo(&text, " (%s)", name);
+	return text.data;
+}
+
+/* The GPUs of which one or several run the node. */
+static void
+explain_gpu_preference(ExplainState *es)
+{
+	TbDeviceInfo devices[TB_MAX_DEVICES] = {0};
+	uint32		 gpus = tb_allowed_gpus();
+
+	(void) tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	if (gpus != 0)
+		ExplainPropertyText("GPU Preference", gpu_list(gpus, devices), es);
+}
+
+/* What each GPU has done of a query that ran on several. */
+static void
+explain_gpu_shares(const TbRunStats *stats, ExplainState *es)
+{
+	const TbGpuShare *shares = stats->service.done.gpus;
+
+	Assert(stats->service.ready.gpus >> lengthof(stats->service.done.gpus) == 0);
+	for (uint32 left = stats->service.ready.gpus; left != 0; left &= left - 1)
+	{
+		int			gpu = pg_rightmost_one_pos32(left);
+		const char *label = psprintf("GPU%d", gpu);
+		double		ms = shares[gpu].kernel_us / 1000.0;
+
+		if (es->format != EXPLAIN_FORMAT_TEXT)
+		{
+			ExplainPropertyUInteger(psprintf("%s Rows", label), NULL, shares[gpu].rows_in,
+									es);
+			if (es->timing)
+				ExplainPropertyFloat(psprintf("%s Kernel Time", label), "ms", ms, 3, es);
+		}
+		else if (es->timing)
+			ExplainPropertyText(label,
+								psprintf("rows=" UINT64_FORMAT " kernels=%.3f ms",
+										 shares[gpu].rows_in, ms),
+								es);
+		else
+			ExplainPropertyText(label, psprintf("rows=" UINT64_FORMAT, shares[gpu].rows_in),
+								es);
+	}
+}
+
 void
 tb_explain_device_choice(const TbWork *work, ExplainState *es)
 {
@@ -80,8 +152,11 @@ tb_explain_device_choice(const TbWork *work, ExplainState *es)
 	}
 	count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
 	if ((int) device < count && devices[device].kind != 0)
+	{
 		ExplainPropertyText("Device",
 							psprintf("GPU%u (%s)", device - 1, devices[device].name), es);
+		explain_gpu_preference(es);
+	}
 	else
 		ExplainPropertyText("Device", "CPU", es);
 }
@@ -350,6 +425,11 @@ tb_explain_stats(const TbRunStats *stats, ExplainState *es)
 	bool ran = stats->service.device_name[0] != '\0';
 
 	ExplainPropertyText("Device", ran ? stats->service.device_name : "none", es);
+	if (ran && stats->service.ready.device != TB_DEVICE_HOST)
+	{
+		explain_gpu_preference(es);
+		explain_gpu_shares(stats, es);
+	}
 	if (stats->files == 0)
 		explain_blocks(stats, es);
 	explain_files(stats, es);

@@ -48,15 +48,22 @@ CudaContext::CudaContext(const DriverFunctions& table, DeviceOrdinal ordinal, in
       properties_(read_properties(driver_, ordinal, driver_version)),
       streams_(driver_, primary_.handle()) {
   enter(driver_);
-  if (memory_budget == 0) {
+  shares_free_ = memory_budget == 0;
+  if (shares_free_) {
     size_t free = 0, total = 0;
     driver_.check(driver_.mem_get_info(&free, &total));
-    memory_budget = static_cast<uint64_t>(free) / 100 * 85;
+    memory_budget = static_cast<uint64_t>(free) / 100 * MemoryPool::kShareOfFree;
   }
   device_memory_ = std::make_unique<MemoryPool>(MemoryPool::Kind::DEVICE, driver_, primary_.handle(), memory_budget,
                                                 memory_budget);
   pinned_memory_ = std::make_unique<MemoryPool>(MemoryPool::Kind::PINNED, driver_, primary_.handle(), UINT64_MAX / 2,
                                                 kMaxCachedPinned);
+}
+
+void CudaContext::raise_budget() {
+  if (!shares_free_) return;
+  enter(driver_);
+  device_memory_->raise_budget();
 }
 
 Driver CudaContext::driver_with(std::shared_ptr<FaultInjector> faults) {

@@ -64,6 +64,8 @@ class CudaContext {
   const GpuProperties& properties() const { return properties_; }
   const DeviceHealth& health() const { return health_; }
   MemoryPool& device_memory() { return *device_memory_; }
+  /* As the pool does, unless the budget was given. Enters. Throws DeviceError. */
+  void raise_budget();
   MemoryPool& pinned_memory() { return *pinned_memory_; }
   StreamPool& streams() { return streams_; }
 
@@ -76,6 +78,7 @@ class CudaContext {
   const Driver driver_;
   PrimaryContext primary_;  // after driver_, before the pools
   GpuProperties properties_;
+  bool shares_free_ = false;  // the budget is a share of what is free
   std::unique_ptr<MemoryPool> device_memory_;
   std::unique_ptr<MemoryPool> pinned_memory_;
   StreamPool streams_;

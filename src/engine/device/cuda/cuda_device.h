@@ -30,6 +30,7 @@ class CudaDevice : public Device {
   std::unique_ptr<ExportedMemory> export_memory(uint64_t bytes) override;
   ExportPlace export_place() const override;
   bool has_memory(uint64_t bytes) const override;
+  void raise_budget() override { context_->raise_budget(); }
   void forget_dropped() override;
   std::shared_ptr<LoadedCode> load(std::span<const uint8_t> artifact, const Program& program) override;
   std::string machine_code(std::span<const uint8_t> artifact) override;

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/device/cuda/testing/fake_device.h"
+#include "engine/device/cuda/testing/fake_gpus.h"
 #include "engine/device/cuda/testing/query_run.h"
 #include "engine/device/query_fault.h"
 
@@ -106,18 +107,21 @@ struct FullReduce {
       state[1] += tuple_p(args, i).value_or(0);
     }
     for (size_t i = 0; i < 2; i++) std::memcpy(row + layout.states[i].value_offset, &state[i], sizeof state[i]);
+    if (args.ntuples > 0) row[layout.states[1].valid_offset] = 1;
   }
 };
+
+void set_full_kernels(FakeDriver& fake, const Program& program) {
+  fake.set_kernel("tb_decode", full_decode);
+  fake.set_kernel("tb_probe", full_probe);
+  fake.set_kernel("tb_project", full_project);
+  fake.set_kernel("tb_reduce", FullReduce{group_layout(program)});
+}
 
 class FullDevice : public FakeDevice {
  public:
   FullDevice(const Program& program, const FakeOptions& options)
-      : FakeDevice(options, [&program](FakeDriver& fake) {
-          fake.set_kernel("tb_decode", full_decode);
-          fake.set_kernel("tb_probe", full_probe);
-          fake.set_kernel("tb_project", full_project);
-          fake.set_kernel("tb_reduce", FullReduce{group_layout(program)});
-        }) {}
+      : FakeDevice(options, [&program](FakeDriver& fake) { set_full_kernels(fake, program); }) {}
 };
 
 using Row = std::pair<std::optional<int32_t>, std::optional<int32_t>>;
@@ -250,6 +254,21 @@ TEST_P(CudaFullJoin, AllMatchedOrNothingThere) {
     FullDevice device(*program, {});
     auto chunks = chunks_of(pages);
     EXPECT_TRUE(run_full(*device, program, chunks, {make_join_table(inner, false)}) == expected(pages, inner, project));
+  }
+}
+
+/* A row of the table that only one GPU has matched is matched. */
+TEST_P(CudaFullJoin, MarksOfSeveralGpusAreJoined) {
+  const auto [project, matches] = GetParam();
+  const auto program = full_program(project, matches == Matches::UNIQUE);
+  const std::vector<InnerRow> inner = inner_rows(matches);
+  const JoinTables tables = {make_join_table(inner, false)};
+  for (const int count : {2, 4, 8}) {
+    FakeGpus gpus(count, [&program](FakeDriver& fake) { set_full_kernels(fake, *program); });
+    const auto split = gpus.split();
+    const auto pages = make_pages(200, 600);
+    auto chunks = chunks_of(pages);
+    EXPECT_TRUE(run_full(*split, program, chunks, tables) == expected(pages, inner, project)) << count << " GPUs";
   }
 }
 

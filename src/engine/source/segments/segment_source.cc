@@ -196,6 +196,7 @@ StoredPart SegmentSource::stored_part(const TbFileIdentity& file, const std::vec
   part.table = store_.table(file);
   part.columns = std::make_shared<const std::vector<uint32_t>>(part.table->column_numbers(keys));
   part.nblocks = nblocks;
+  part.range_blocks = sink().segment_shape(nblocks).range_blocks;
   return part;
 }
 
@@ -274,6 +275,11 @@ void SegmentSource::put_in_order(const Part& part, Segments& segments) const {
   segments = std::move(ordered);
 }
 
+/* Segments in another order than the file's are of a new range each time. */
+MorselShape SegmentSource::morsel_shape(const Part& part, const Device::SegmentShape& shape) const {
+  return {shape.rows, part.nblocks / shape.tasks, order_ ? 0 : shape.range_blocks};
+}
+
 /* Of what is taken, what may have rows that pass becomes tasks, now or when the backend asks. */
 void SegmentSource::take_some(Part& part, Segments& segments, const Device::SegmentShape& shape, Answer& answer,
                               bool last) {
@@ -287,14 +293,14 @@ void SegmentSource::take_some(Part& part, Segments& segments, const Device::Segm
   std::move(segments.begin(), segments.end(), std::back_inserter(to));
   if (rows_sink() || (order_ && !last)) return;
   if (order_) put_in_order(part, part.rest);
-  run_tasks(cut_morsels(part.rest, part.columns, shape.rows, part.nblocks / shape.tasks, last));
+  run_tasks(cut_morsels(part.rest, part.columns, morsel_shape(part, shape), last));
 }
 
 /* What another query has found goes without a look at each segment. */
 void SegmentSource::take_list(Part& part, const std::shared_ptr<const SegmentList>& kept,
                               const Device::SegmentShape& shape, Answer& answer) {
   const SegmentList& list = *kept;
-  const uint64_t most_blocks = part.nblocks / shape.tasks;
+  const MorselShape cut = morsel_shape(part, shape);
   const size_t count = list.segments().size();
   const bool look = excludes(list.common_zones());
   std::vector<size_t> stay;
@@ -309,12 +315,12 @@ void SegmentSource::take_list(Part& part, const std::shared_ptr<const SegmentLis
       answer.exclude(list.segments()[i], by);
   }
   const bool all = !look || stay.size() == count;
-  if (all && !order_) return run_tasks(list.morsels(shape.rows, most_blocks));
+  if (all && !order_) return run_tasks(list.morsels(cut));
   Segments others;
   if (all) others.assign(list.segments().begin(), list.segments().end());
   for (size_t i = 0; i < stay.size() && !all; i++) others.push_back(list.segments()[stay[i]]);
   if (order_) put_in_order(part, others);
-  if (!others.empty()) run_tasks(cut_morsels(others, part.columns, shape.rows, most_blocks, true));
+  if (!others.empty()) run_tasks(cut_morsels(others, part.columns, cut, true));
 }
 
 /* Segment by segment; what has been found is kept for the next query, unless the table changes all the time. */

@@ -132,6 +132,7 @@ class SegmentSource final : public ChunkSource {
   template <class... Zones>
   Excluded excluded(const Zones&... zones) const;
   void put_in_order(const Part& part, Segments& segments) const;
+  MorselShape morsel_shape(const Part& part, const Device::SegmentShape& shape) const;
   void take_some(Part& part, Segments& segments, const Device::SegmentShape& shape, Answer& answer, bool last);
   std::shared_ptr<const SegmentMorsel> morsel_of(const ChunkRequest& chunk) const;
   void run_tasks(std::vector<std::shared_ptr<const SegmentMorsel>> morsels);

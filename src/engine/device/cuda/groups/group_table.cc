@@ -69,6 +69,15 @@ uint64_t keep_referenced(const std::vector<uint32_t>& buckets, std::vector<uint8
   return kept;
 }
 
+/* Does the order of additions change the result? */
+bool is_ordered(const Program& program) {
+  return !program.grouped() && text_fields(group_layout(program)) == 0 &&
+         std::any_of(program.aggs().begin(), program.aggs().end(),
+                     [](const TbAgg& agg) { return agg.kind == TB_AGG_SUM_FLOAT; });
+}
+
+}  // namespace
+
 /* The row of an ungrouped aggregate before any value. Kernels combine into it by
  * atomics that do not look at the valid byte, so minima and maxima start as the
  * value that every other replaces: of floats, the bits at the end of
@@ -90,8 +99,6 @@ std::vector<uint8_t> identity_row(const Program& program) {
   }
   return row;
 }
-
-}  // namespace
 
 uint64_t GroupTableShape::device_bytes() const {
   return rounded_or_zero(sizeof(TbGroupTable)) + rounded_or_zero(buckets_bytes()) + rounded_or_zero(rows_bytes()) +
@@ -130,8 +137,13 @@ GroupTable::GroupTable(CudaContext& context, GroupCode& code, const Driver& driv
   header_ = context_.device_memory().allocate(driver_, sizeof(TbGroupTable), &account_);
   header_copy_ = context_.pinned_memory().allocate(driver_, sizeof(TbGroupTable), nullptr);
   try {
-    replace(initial_group_table(program, estimated_groups, account_.available() / 2),
-            grouped_ ? std::vector<uint8_t>() : identity_row(program), stream);
+    const std::vector<uint8_t> first = grouped_ ? std::vector<uint8_t>() : identity_row(program);
+    replace(initial_group_table(program, estimated_groups, account_.available() / 2), first, stream);
+    if (is_ordered(program)) {
+      identity_ = context_.device_memory().allocate(driver_, first.size(), nullptr);
+      const StreamWait wait(driver_, stream);
+      driver_.check(driver_.memcpy_dtod_async(identity_.device(), rows_.device(), first.size(), stream));
+    }
   } catch (...) {
     driver_.note(driver_.stream_synchronize(stream));  // the blocks go back to the pool now
     throw;
@@ -327,6 +339,11 @@ void GroupTable::grow_through_host(Stream stream) {
     }
   }
   throw DeviceError(TB_FALLBACK_DEVICE_MEMORY, "too many groups for one table");
+}
+
+void GroupTable::take_states(void* to, Stream stream) {
+  driver_.check(driver_.memcpy_dtoh_async(to, rows_.device(), shape_.row_size, stream));
+  driver_.check(driver_.memcpy_dtod_async(rows_.device(), identity_.device(), shape_.row_size, stream));
 }
 
 uint64_t GroupTable::finish(Stream stream) {

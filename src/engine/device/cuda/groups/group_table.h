@@ -12,6 +12,10 @@
  * A bucket search starts at (hash & bucket_mask) and goes up by one, as generated code does. The
  * hash is the first field of a row.
  *
+ * Sums of floats depend on the order of additions. So row 0 of an aggregate with such sums is taken after each kernel
+ * that has added to it, and starts anew (take_states); folding what was taken in the order of the tasks gives the same
+ * whichever of several GPUs has run which task.
+ *
  * Threads: one at a time, with the context current.
  */
 #pragma once
@@ -41,6 +45,9 @@ struct GroupTableShape {
 /* The table to begin with, of at most `limit` device bytes where possible. */
 GroupTableShape initial_group_table(const Program& program, double estimated_groups, uint64_t limit);
 
+/* The row of an ungrouped aggregate before any value. */
+std::vector<uint8_t> identity_row(const Program& program);
+
 class GroupTable {
  public:
   /* Allocates and clears the table, asynchronously on `stream`. All must outlive it. */
@@ -62,6 +69,12 @@ class GroupTable {
   Fetched fetch(uint64_t first, uint64_t count, Stream stream);
 
   uint64_t bytes_fetched() const { return bytes_fetched_; }
+
+  /* Ungrouped, with sums of floats and no states of text. */
+  bool takes_states() const { return static_cast<bool>(identity_); }
+  uint32_t row_size() const { return shape_.row_size; }
+  /* Copies row 0 to pinned memory, and starts it anew: what the kernel before it on the stream has added. */
+  void take_states(void* to, Stream stream);
 
  private:
   void allocate(const GroupTableShape& shape);
@@ -85,6 +98,7 @@ class GroupTable {
   const bool has_text_;
   GroupTableShape shape_;
   Block header_, buckets_, rows_, arena_;  // device
+  Block identity_;                       // device: a fresh row 0, if states are taken
   Block header_copy_;                    // pinned: the header as last read or written
   Block fetched_rows_, fetched_arena_;   // pinned
   bool arena_fetched_ = false;

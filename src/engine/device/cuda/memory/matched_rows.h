@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "engine/device/cuda/cuda_context.h"
@@ -19,6 +20,11 @@ class MatchedRows {
 
   DevicePtr arrays() const { return addresses_.device(); }
 
+  /* The bytes of a FULL join's table, which nothing on the device uses meanwhile; waits for the stream. Throws
+   * DeviceError. */
+  std::vector<uint8_t> read(uint32_t join, const Driver& driver, Stream stream) const;
+  void write(uint32_t join, std::span<const uint8_t> bytes, const Driver& driver, Stream stream);
+
   /* Device memory that they take, as the pool rounds it. */
   static uint64_t bytes_for(const Program& program, const JoinTables& tables);
 
@@ -26,7 +32,8 @@ class MatchedRows {
   void clear(CudaContext& context, const Driver& driver, const Program& program, const JoinTables& tables,
              MemoryAccount& account, Stream stream);
 
-  std::vector<Block> blocks_;  // of FULL joins
+  std::vector<Block> blocks_;  // by join, up to the last FULL join: of those that are
+  std::vector<uint64_t> sizes_;  // likewise
   std::vector<DevicePtr> host_addresses_;
   Block addresses_;
 };

@@ -7,6 +7,7 @@
  */
 #include "engine/device/cuda/memory/memory_pool.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -73,18 +74,31 @@ uint64_t MemoryPool::used() const {
   return lent_;
 }
 
+/* How much is free, as of a moment ago; false: the driver cannot tell. */
+bool MemoryPool::ask_driver() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - asked_driver_ <= kFreeIsKnown) return true;
+  size_t free = 0, total = 0;
+  if (driver_.mem_get_info(&free, &total).result != kSuccess) return false;
+  driver_free_ = free;
+  asked_driver_ = now;
+  return true;
+}
+
 bool MemoryPool::can_give(uint64_t bytes) {
   std::lock_guard lock(mutex_);
   if (cached_ >= bytes) return true;
-  const auto now = std::chrono::steady_clock::now();
-  if (now - asked_driver_ > kFreeIsKnown) {
-    size_t free = 0, total = 0;
-    // A driver that cannot tell: the query finds out.
-    if (driver_.mem_get_info(&free, &total).result != kSuccess) return true;
-    driver_free_ = free;
-    asked_driver_ = now;
-  }
+  if (!ask_driver()) return true;  // the query finds out
   return driver_free_ + cached_ >= bytes;
+}
+
+/* What was said a moment ago does not fit what is lent by now. */
+void MemoryPool::raise_budget() {
+  std::lock_guard lock(mutex_);
+  const auto before = asked_driver_;
+  if (!ask_driver() || asked_driver_ == before) return;
+  const uint64_t share = (driver_free_ + cached_ + lent_) / 100 * kShareOfFree;
+  budget_ = std::max(budget(), share);
 }
 
 Block MemoryPool::allocate(const Driver& driver, uint64_t bytes, MemoryAccount* account) {
@@ -94,7 +108,8 @@ Block MemoryPool::allocate(const Driver& driver, uint64_t bytes, MemoryAccount* 
   uint64_t address = 0;
   try {
     std::lock_guard lock(mutex_);
-    if (size > budget_ || lent_ > budget_ - size) throw_no_memory("the device's memory budget is used up", size);
+    const uint64_t budget = budget_;
+    if (size > budget || lent_ > budget - size) throw_no_memory("the device's memory budget is used up", size);
     FreeBlocks& found = free_[size];
     found.last_asked = ++asked_;
     if (!found.addresses.empty()) {
@@ -102,7 +117,7 @@ Block MemoryPool::allocate(const Driver& driver, uint64_t bytes, MemoryAccount* 
       found.addresses.pop_back();
       cached_ -= size;
     } else {
-      if (lent_ + cached_ + size > budget_) trim(budget_ - lent_ - size);
+      if (lent_ + cached_ + size > budget) trim(budget - lent_ - size);
       CallResult call = take(driver, size, &address);
       if (call.result == kOutOfMemory && cached_ > 0) {
         trim(0);

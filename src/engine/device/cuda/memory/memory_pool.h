@@ -89,7 +89,13 @@ class MemoryPool {
   /* Gives the driver what nobody uses. */
   void release_unused() noexcept;
 
-  uint64_t budget() const { return budget_; }
+  /* Percent of a device's memory that nobody else uses which queries and columns may have together. */
+  static constexpr uint64_t kShareOfFree = 85;
+
+  uint64_t budget() const { return budget_.load(std::memory_order_relaxed); }
+  /* Where other programs have given memory of the device back, the budget grows to its share of what is free now. It
+   * never falls: can_give() sees what others have taken since. Its context is current. */
+  void raise_budget();
   uint64_t used() const;
 
  private:
@@ -97,11 +103,12 @@ class MemoryPool {
   void give_back(uint64_t address, uint64_t size) noexcept;
   CallResult take(const Driver& driver, uint64_t size, uint64_t* address);
   void trim(uint64_t max_cached) noexcept;  // mutex_ held
+  bool ask_driver();  // mutex_ held
 
   const Kind kind_;
   const Driver driver_;
   const Context context_;
-  const uint64_t budget_;
+  std::atomic<uint64_t> budget_;  // changed under mutex_
   const uint64_t max_cached_;
 
   mutable std::mutex mutex_;  // protects what follows

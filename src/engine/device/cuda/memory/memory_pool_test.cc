@@ -61,5 +61,38 @@ TEST(MemoryPool, KnowsOfOtherPrograms) {
   EXPECT_TRUE(pool.can_give(700 * kMega));
 }
 
+/* Two servers on one GPU: the second begins with a share of what the first has left, and gets more once that has gone.
+ */
+TEST(MemoryPool, BudgetGrowsWithWhatOthersGiveBack) {
+  constexpr uint64_t kMega = uint64_t{1} << 20;
+  FakeOptions options;
+  options.memory = 1000 * kMega;
+  FakeDriver fake{options};
+  fake.others_take(900 * kMega);
+  {
+    CudaContext second(fake.table(), DeviceOrdinal{0}, 13000, 0);
+    MemoryPool& pool = second.device_memory();
+    EXPECT_EQ(pool.budget() / kMega, 85u);
+    const Block block = pool.allocate(second.driver(), 64 * kMega, nullptr);
+    second.raise_budget();
+    EXPECT_EQ(pool.budget() / kMega, 85u);
+    fake.others_give_back(900 * kMega);
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    second.raise_budget();
+    EXPECT_EQ(pool.budget() / kMega, 850u);
+    EXPECT_NO_THROW(pool.allocate(second.driver(), 512 * kMega, nullptr));
+    fake.others_take(300 * kMega);
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    second.raise_budget();
+    EXPECT_EQ(pool.budget() / kMega, 850u) << "can_give() sees that";
+    EXPECT_FALSE(pool.can_give(800 * kMega));
+    CudaContext given(fake.table(), DeviceOrdinal{0}, 13000, 10 * kMega);
+    given.raise_budget();
+    EXPECT_EQ(given.device_memory().budget(), 10 * kMega);
+  }
+  fake.others_give_back(300 * kMega);
+  EXPECT_EQ(fake.leaks(), std::vector<std::string>());
+}
+
 }  // namespace
 }  // namespace turbine::cuda::testing

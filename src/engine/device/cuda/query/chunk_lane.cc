@@ -156,6 +156,8 @@ ChunkLane::ChunkLane(QueryResources& query)
   arguments_ = query_.context->device_memory().allocate(query_.driver, size, &query_.account);
   host_arguments_ = query_.context->pinned_memory().allocate(query_.driver, size, nullptr);
   outcome_ = query_.context->pinned_memory().allocate(query_.driver, sizeof(Outcome), nullptr);
+  if (query_.groups && query_.groups->takes_states())
+    states_ = query_.context->pinned_memory().allocate(query_.driver, query_.groups->row_size(), nullptr);
   if (query_.rows) rows_.emplace(*query_.context, query_.driver, query_.rows->shape(), query_.account);
   if (query_.parts) rows_.emplace(*query_.context, query_.driver, query_.parts->shape(), query_.account);
 }
@@ -433,6 +435,7 @@ Function ChunkLane::sink_kernel() const {
 /* The step's last kernel; sink_begin_ was recorded before its first. */
 void ChunkLane::run_last(Function kernel, uint64_t threads) {
   launch(kernel, threads, pipeline_arguments());
+  if (states_ && kernel == query_.code->reduce) query_.groups->take_states(states_.host(), query_.compute.get());
   read_outcome();
   sink_end_.record(query_.compute.get());
 }
@@ -446,6 +449,7 @@ void ChunkLane::start(const Task& task) {
   task_ = task;
   bytes_to_device_ = bytes_from_device_ = 0;
   rows_known_ = input_accounted_ = false;
+  steps_ = 0;
   copy_begin_.record(query_.copy.get());
   std::visit(EachKind{[&](const PagesInput& input) { upload_pages(input); },
                       [&](const ColumnsInput& input) { upload_columns(input); },
@@ -568,11 +572,13 @@ TaskOutcome ChunkLane::finish(DeviceQueryStats& stats) {
   TaskOutcome result;
   if (task_.as<SegmentsInput>()) {
     result.cached_bytes = batch_->bytes();
+    stats.cached_bytes += result.cached_bytes;
     batch_->keep();
   }
   result.errors = errors();
   result.rows_in = task_.as<UnmatchedInput>() ? 0 : decoded_;
   result.rows_passed = outcome().pipeline.rows_passed;
+  stats.rows_in += result.rows_in;
   for (size_t i = 0; i < query_.program->joins().size(); i++) result.join_rows[i] = outcome().pipeline.join_rows[i];
   stats.bytes_to_device += bytes_to_device_;
   stats.bytes_from_device += sizeof(Outcome) + bytes_from_device_;
@@ -738,6 +744,12 @@ void ChunkLane::take_rows() {
   if (!query_.rows || !staged_) return;
   query_.rows->append(rows_->staged());
   bytes_from_device_ += rows_->staged().bytes;
+}
+
+void ChunkLane::note_states() {
+  if (!states_) return;
+  const uint8_t* const row = states_.host();
+  query_.task_states.push_back({task_.sequence, steps_++, {row, row + query_.groups->row_size()}});
 }
 
 bool ChunkLane::next_rows() {

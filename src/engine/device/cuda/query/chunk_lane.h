@@ -71,6 +71,7 @@ struct QueryResources {
   std::optional<MatchedRows> matched;  // where there are FULL joins
   const bool one_tuple;                // no row makes more than one
   std::optional<GroupTable> groups;    // AGGREGATE
+  std::vector<TaskStates> task_states;  // of `groups`, if it takes states
   std::optional<ProjectedRows> rows;   // PROJECT
   std::optional<DeviceRows> parts;     // BUILD
   std::optional<DeviceRows> kept;      // PROJECT, if asked for; what finds no room here is in `rows`
@@ -152,6 +153,8 @@ class ChunkLane {
   bool keep_on_device(const TbRowStore& store);
   void stage_rows(const TbRowStore& store);
   void take_rows();
+  /* Ungrouped, SINKING was reached: notes the states that the kernel has come to, if they are taken. */
+  void note_states();
   /* False if there are none. */
   bool next_rows();
   /* Returns false if there are no ids to wait for: the chunk is complete. */
@@ -249,6 +252,7 @@ class ChunkLane {
   uint64_t group_row_capacity_ = 0;
   Block arguments_;  // device
   Block host_arguments_, outcome_;  // pinned
+  Block states_;     // pinned: a row of states, if they are taken
   Block tuples_;     // device: 1 + njoins arrays; grouped: and group_of_row
   uint64_t tuple_capacity_ = 0;
   std::optional<LaneRows> rows_;  // PROJECT, BUILD
@@ -263,6 +267,7 @@ class ChunkLane {
   bool rows_known_ = false;  // an outcome was read: decoded_, and where it probes range_
   uint32_t decoded_ = 0;
   RowRange range_;
+  uint32_t steps_ = 0;  // whose states were noted
   TbPipelineArgs probed_{};  // counters of the ranges before this one
   std::vector<uint32_t> row_numbers_;  // of a chunk of columns, while it is copied
   uint64_t bytes_to_device_ = 0, bytes_from_device_ = 0;

@@ -16,6 +16,7 @@
 #include "engine/device/cuda/exports/device_columns.h"
 #include "engine/device/cuda/memory/bring_rows.h"
 #include "engine/device/excluded_segments.h"
+#include "engine/device/task_states.h"
 #include "engine/profile/stopwatch.h"
 #include "engine/threads/short_turns.h"
 
@@ -288,6 +289,7 @@ bool CudaQuery::advance_sink(ChunkLane& lane) {
     lane.apply();
     return true;
   }
+  lane.note_states();
   return keeps_rows(*resources_.program) && lane.copy_rows();
 }
 
@@ -429,6 +431,7 @@ ResultBatch CudaQuery::fetch(uint64_t first, uint64_t count) {
     std::rethrow_exception(as_device_error(std::current_exception()));
   }
   if (resources_.rows) return resources_.rows->fetch(first, count);
+  if (resources_.groups->takes_states()) return fetch_folded();
   const Stopwatch stopwatch;
   try {
     const Span span(resources_.profile, TB_SPAN_COPY_FROM_GPU);
@@ -438,6 +441,31 @@ ResultBatch CudaQuery::fetch(uint64_t first, uint64_t count) {
     finish_us_ += stopwatch.microseconds();
     bytes_fetched_ = resources_.groups->bytes_fetched();
     return group_batch(group_layout(*resources_.program), groups.rows, groups.arena, count);
+  } catch (...) {
+    std::rethrow_exception(as_device_error(std::current_exception()));
+  }
+}
+
+/* Ungrouped states, in the order of the tasks. */
+ResultBatch CudaQuery::fetch_folded() {
+  const GroupFold fold(*resources_.program);
+  if (folded_.empty()) folded_ = fold_task_states(fold, identity_row(*resources_.program), take_task_states());
+  return group_batch(fold.layout(), folded_.data(), nullptr, 1);
+}
+
+std::vector<uint8_t> CudaQuery::matched_rows(uint32_t join) {
+  try {
+    context_->enter(resources_.driver);
+    return resources_.matched->read(join, resources_.driver, resources_.copy.get());
+  } catch (...) {
+    std::rethrow_exception(as_device_error(std::current_exception()));
+  }
+}
+
+void CudaQuery::set_matched_rows(uint32_t join, std::span<const uint8_t> matched) {
+  try {
+    context_->enter(resources_.driver);
+    resources_.matched->write(join, matched, resources_.driver, resources_.copy.get());
   } catch (...) {
     std::rethrow_exception(as_device_error(std::current_exception()));
   }

@@ -66,6 +66,9 @@ class CudaQuery : public DeviceQuery {
   KeySort* key_sort() override { return &key_sort_; }
   DeviceWindow* window() override { return &window_; }
   std::shared_ptr<const JoinTable> take_table() override { return std::move(table_); }
+  std::vector<TaskStates> take_task_states() override { return std::move(resources_.task_states); }
+  std::vector<uint8_t> matched_rows(uint32_t join) override;
+  void set_matched_rows(uint32_t join, std::span<const uint8_t> matched) override;
   DeviceQueryStats stats() const override;
 
  private:
@@ -84,6 +87,7 @@ class CudaQuery : public DeviceQuery {
   uint64_t finish_table();
   uint64_t finish_kept_rows();
   void bring_kept_rows();
+  ResultBatch fetch_folded();
   bool step(std::deque<Pending>& arrived);
   void start_pending();
   void exclude_segments(Pending& pending) const;
@@ -107,6 +111,7 @@ class CudaQuery : public DeviceQuery {
   DeviceKeySort key_sort_;  // the query's thread's
   CudaWindow window_;  // likewise
   std::shared_ptr<const JoinTable> table_;  // BUILD, likewise
+  std::vector<uint8_t> folded_;  // AGGREGATE whose states are taken: the row of all, once it was fetched
 
   /* Some for every thread that decodes, no more than the pool keeps. */
   static constexpr uint64_t kMostStagedBytes = uint64_t{128} << 20;

@@ -14,28 +14,13 @@
 #include "engine/device/cuda/memory/staging_limit.h"
 #include "engine/device/cuda/testing/fake_device.h"
 #include "engine/device/cuda/testing/fake_joins.h"
+#include "engine/device/cuda/testing/fake_segments.h"
 #include "engine/device/cuda/testing/query_run.h"
 #include "engine/device/cuda/testing/row_places.h"
 #include "engine/store/column_codes.h"
 
 namespace turbine::cuda::testing {
 namespace {
-
-constexpr uint32_t kRowsABlock = 50;
-
-/* Column 0 has these values, `kRowsABlock` a block. */
-std::shared_ptr<const Segment> segment_of(const std::vector<int32_t>& values) {
-  auto segment = std::make_shared<Segment>();
-  const auto nrows = static_cast<uint32_t>(values.size());
-  for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++) {
-    segment->row_start[i + 1] = std::min(nrows, (i + 1) * kRowsABlock);
-    if (segment->rows_of(i) > 0) segment->blocks |= BlockMask{1} << i;
-  }
-  const ColumnOrigin origin{reinterpret_cast<const uint8_t*>(values.data()), nullptr, nullptr};
-  const ColumnPiece piece{&origin, 0, nrows, 0};
-  segment->columns.emplace_back(0, segment->blocks, encode_column(TB_TYPE_INT4, false, nrows, {&piece, 1}));
-  return segment;
-}
 
 /* All rows of column 0; valid until the next call. */
 TbColumnData decoded_values(const Segment& segment) {
