@@ -207,6 +207,9 @@ SUITES = {
     "device-choice": Suite(
         PYTHON + ["test/device_choice.py"],
         "the planner takes the device that its costs favour"),
+    "topology": Suite(
+        PYTHON + ["test/topology.py"],
+        "GPUs, drives and their distances are shown, and choose the GPU of a table's queries"),
     "paid-plans": Suite(
         PYTHON + ["test/paid_plans.py"],
         "columns are read into the cache if many plans would have gained, and only then"),

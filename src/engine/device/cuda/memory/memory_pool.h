@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "engine/device/cuda/driver/driver.h"
+#include "engine/topology/numa_binding.h"
 
 namespace turbine::cuda {
 
@@ -89,6 +90,9 @@ class MemoryPool {
   /* Gives the driver what nobody uses. */
   void release_unused() noexcept;
 
+  /* Before the first block: where memory of a PINNED pool is. */
+  void prefer_node(const NumaBinding& numa) { numa_ = numa; }
+
   uint64_t budget() const { return budget_; }
   uint64_t used() const;
 
@@ -103,6 +107,7 @@ class MemoryPool {
   const Context context_;
   const uint64_t budget_;
   const uint64_t max_cached_;
+  NumaBinding numa_;
 
   mutable std::mutex mutex_;  // protects what follows
   struct FreeBlocks {

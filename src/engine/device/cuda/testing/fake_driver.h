@@ -31,6 +31,7 @@ struct FakeOptions {
   int devices = 1;
   int driver_version = 13000;
   int major = 9, minor = 0;
+  std::vector<std::string> pci_addresses = {"0000:17:00.0"};  // of those of more devices nothing is known
   uint64_t memory = uint64_t{4} << 30;
   unsigned most_delay_us = 50;  // before each piece of a stream's work
   Result launch_result = kSuccess;  // of every kernel launch; else no kernel runs

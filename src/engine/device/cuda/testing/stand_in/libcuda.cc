@@ -10,6 +10,8 @@
  */
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
+#include <string>
 
 #include "engine/device/cuda/testing/fake_driver.cc"  // for FakeDriver::Calls
 
@@ -25,6 +27,13 @@ FakeOptions stand_in_options() {
   FakeOptions options;
   options.launch_result = kLaunchOutOfResources;
   if (const char* major = std::getenv("TURBINE_STAND_IN_MAJOR")) options.major = std::atoi(major);
+  if (const char* devices = std::getenv("TURBINE_STAND_IN_DEVICES")) options.devices = std::atoi(devices);
+  // One address for each device, with commas between.
+  if (const char* addresses = std::getenv("TURBINE_STAND_IN_PCI")) {
+    options.pci_addresses.clear();
+    std::istringstream list(addresses);
+    for (std::string address; std::getline(list, address, ',');) options.pci_addresses.push_back(address);
+  }
   return options;
 }
 
