@@ -37,7 +37,6 @@ RETURNS SETOF record
 LANGUAGE C STRICT VOLATILE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'turbine_devices';
 CREATE OR REPLACE VIEW turbine.devices AS SELECT * FROM turbine.devices();
-ALTER EXTENSION pg_turbine DROP FUNCTION turbine.devices_of_release_0_1();
 DROP FUNCTION turbine.devices_of_release_0_1();
 
 -- GPUs and the block devices that files may be on, as the service found them when it started. No rows: the service is not
