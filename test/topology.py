@@ -107,16 +107,16 @@ class Topology:
             self.bench.check(f"log: {line}", None if line in text else "is not in the log")
 
     def preferences(self):
-        return dict((row[0], row[1:]) for row in self.rows(
-            "SELECT tablespace, gpus, decided_by FROM turbine.tablespace_gpus WHERE tablespace <> 'pg_global'"))
+        return {name: rest for name, *rest in self.rows(
+            "SELECT tablespace, gpus, decided_by FROM turbine.tablespace_gpus WHERE tablespace <> 'pg_global'")}
 
     def tablespaces(self, folder):
         self.session.query(f"CREATE TABLESPACE second LOCATION '{folder}'")
-        self.bench.equal("by distance", self.preferences(), {"pg_default": ("{gpu0}", "distance"), "second": ("{gpu1}", "distance")})
+        self.bench.equal("by distance", self.preferences(), {"pg_default": ["{gpu0}", "distance"], "second": ["{gpu1}", "distance"]})
         self.session.query("SET pg_turbine.gpu_tablespace_map = 'second=gpu1:gpu0, pg_default = gpu1'")
-        self.bench.equal("by the map", self.preferences(), {"pg_default": ("{gpu1}", "map"), "second": ("{gpu1,gpu0}", "map")})
+        self.bench.equal("by the map", self.preferences(), {"pg_default": ["{gpu1}", "map"], "second": ["{gpu1,gpu0}", "map"]})
         self.session.query("SET pg_turbine.gpu_tablespace_map = 'second=gpu7'")
-        self.bench.equal("GPUs that are not there", self.preferences()["second"], ("{gpu1}", "distance"))
+        self.bench.equal("GPUs that are not there", self.preferences()["second"], ["{gpu1}", "distance"])
         self.session.query("RESET pg_turbine.gpu_tablespace_map")
 
     def settings(self):
@@ -138,7 +138,7 @@ class Topology:
                 session.query(settings)
             session.query(sql)
         after = self.queries_of_gpus()
-        chosen = [i for i, (old, new) in enumerate(zip(before, after)) if new > old]
+        chosen = [i for i, (old, new) in enumerate(zip(before, after, strict=True)) if new > old]
         self.bench.equal(name, chosen, [gpu])
 
     def choices(self):
@@ -175,7 +175,7 @@ class Topology:
         self.session.query("DROP TABLESPACE second")
 
 
-def test_storage(server, bench, file):
+def test_storage(server, bench, file, stand_in):
     """The program, and the function around it."""
     session = server.connect()
     rows = [tuple(row) for row in session.query(
@@ -202,6 +202,13 @@ def test_storage(server, bench, file):
     bench.equal("JSON", [(p["way"], p["engine"], p["bytes"], p["drive_bytes"] + p["cached_bytes"], p["error"]) for p in report["passes"]],
                 [("page-cache", "pread", 3 << 20, 3 << 20, None)])
     bench.check("the chart", None if chart.read_text().startswith("<svg") else "is no SVG")
+    if stand_in:
+        # The ways to a GPU, with a driver that reports what is not given back.
+        ran = subprocess.run([program, "--json", "--ways", "pinned,gpu", "--threads", "2", "--sizes", "64kB", file],
+                             capture_output=True, text=True, check=True)
+        bench.equal("ways to a GPU", [(p["way"], p["bytes"], p["error"]) for p in json.loads(ran.stdout)["passes"]],
+                    [(way, 3 << 20, None) for way in ("pinned", "gpu") for _ in range(2)])
+        bench.equal("nothing is kept of the GPU", ran.stderr, "")
     for arguments, status in ((["--sizes", "1", file], 2), ([], 2), (["/nonexistent"], 1)):
         ran = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
         bench.equal(f"arguments {arguments}", (ran.returncode, "turbine-storage-test: " in ran.stderr), (status, True))
@@ -233,7 +240,7 @@ def main():
                 topology.files(files)
                 topology.end()
             topology.settings()
-            test_storage(server, bench, file)
+            test_storage(server, bench, file, driver is not None)
     finally:
         for folder in (driver, space, files, file.parent, sysfs.root):
             if folder:

@@ -20,6 +20,7 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <latch>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -78,8 +79,11 @@ DriveCounters drive_counters(const TestedFile& file) {
 /* Hands out the requests of all files, in order. */
 class RequestQueue {
  public:
-  RequestQueue(const std::vector<OpenFile>& files, uint32_t request_bytes, uint64_t most_bytes, double most_seconds)
-      : files_(files), request_bytes_(request_bytes), left_(most_bytes), end_(PassClock::now() + until(most_seconds)) {}
+  RequestQueue(const std::vector<OpenFile>& files, uint32_t request_bytes, uint64_t most_bytes)
+      : files_(files), request_bytes_(request_bytes), left_(most_bytes) {}
+
+  /* Before the first request: how long there are any. */
+  void begin(double most_seconds) { end_ = PassClock::now() + until(most_seconds); }
 
   struct FileRequest {
     int fd;
@@ -116,7 +120,7 @@ class RequestQueue {
   size_t file_ = 0;
   uint64_t offset_ = 0, left_;
   bool failed_ = false;
-  const PassClock::time_point end_;
+  PassClock::time_point end_;
 };
 
 /* A thread's memory for its requests in flight. */
@@ -166,8 +170,7 @@ struct PassTotals {
 };
 
 /* A thread's part: keeps as many requests in flight as it may. */
-void read_requests(RequestQueue& queue, const PassOptions& options, const GpuMemory* gpu, PassTotals& totals) {
-  PassBuffers buffers(options, gpu);
+void read_requests(RequestQueue& queue, const PassOptions& options, PassBuffers& buffers, PassTotals& totals) {
   const std::unique_ptr<ReadEngine> engine = make_pread_engine(options.depth);
   std::vector<uint32_t> expected(options.depth);
   uint32_t in_flight = 0;
@@ -250,24 +253,38 @@ PassResult run_pass(const std::vector<TestedFile>& files, const PassOptions& opt
     uint64_t all = 0;
     for (const OpenFile& file : opened) all += file.bytes;
     all = std::min(all, options.most_bytes);
-    const uint64_t charged = bytes_charged();
-    const DriveCounters drive = drive_counters(files.front());
-    const auto start = PassClock::now();
-    RequestQueue queue(opened, options.request_bytes, options.most_bytes, options.most_seconds);
+    RequestQueue queue(opened, options.request_bytes, options.most_bytes);
     PassTotals totals;
+    // Memory is there before the clock starts: pinning it takes longer than some reads.
+    std::latch ready(options.threads), go(1);
     std::atomic<uint32_t> running{options.threads};
     std::vector<std::thread> threads;
     for (uint32_t i = 0; i < options.threads; i++)
       threads.emplace_back([&] {
-        try {
+        std::optional<PassBuffers> buffers;
+        const auto guarded = [&](const auto& work) {
+          try {
+            work();
+          } catch (const std::exception& error) {
+            totals.fail(error.what());
+            queue.fail();
+          }
+        };
+        guarded([&] {
           if (gpu) gpu->enter();
-          read_requests(queue, options, gpu, totals);
-        } catch (const std::exception& error) {
-          totals.fail(error.what());
-          queue.fail();
-        }
+          buffers.emplace(options, gpu);
+        });
+        ready.count_down();
+        go.wait();
+        if (buffers) guarded([&] { read_requests(queue, options, *buffers, totals); });
         running--;
       });
+    ready.wait();
+    const uint64_t charged = bytes_charged();
+    const DriveCounters drive = drive_counters(files.front());
+    const auto start = PassClock::now();
+    queue.begin(options.most_seconds);
+    go.count_down();
     while (running > 0) {
       progress(totals.bytes, all);
       std::this_thread::sleep_for(std::chrono::milliseconds(running > 0 ? 5 : 0));
