@@ -6,7 +6,7 @@
 # the others relative to itself:
 #   usr/lib/postgresql/<n>/, usr/share/postgresql/<n>/   PostgreSQL as installed
 #             here, without LLVM, manuals and headers, with pg_regress, and with
-#             the extension, turbined, turbine-compiler, turbine-file-reader and -writer
+#             the extension, turbined, turbine-compiler, turbine-file-reader, -writer, storage test
 #   lib/      the shared libraries that those need and another distribution may
 #             lack or have in another version (not glibc's, not libstdc++)
 #   zoneinfo/ time zones, for machines without: PostgreSQL looks for them where

@@ -242,6 +242,9 @@ SUITES = {
     "split-queries": Suite(
         PYTHON + ["test/split_queries.py"],
         "queries that are split over several GPUs give PostgreSQL's answers, and say who did what"),
+    "topology": Suite(
+        PYTHON + ["test/topology.py"],
+        "GPUs, drives and their distances are shown, and choose the GPU of a table's queries"),
     "paid-plans": Suite(
         PYTHON + ["test/paid_plans.py"],
         "columns are read into the cache if many plans would have gained, and only then"),

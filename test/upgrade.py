@@ -167,6 +167,10 @@ def step_differences(session, folder, before, newest, step, created):
     script.write_text(";\n".join([*step, ""]), encoding="utf-8")
     try:
         updated = updated_objects(session, before, version)
+    except DatabaseError as error:
+        # A statement that others of the step need.
+        session.query("DROP EXTENSION IF EXISTS pg_turbine")
+        return [str(error)]
     finally:
         script.unlink()
     return [line for line in differences(created, updated) if "extension pg_turbine: pg_extension" not in line]

@@ -52,6 +52,7 @@ PARTS = {
     "wire": ("src/engine/wire", "tables contract catalog"),
     "threads": ("src/engine/threads", "wire"),
     "limits": ("src/engine/limits", ""),
+    "topology": ("src/engine/topology", "contract"),
     "memory": ("src/engine/memory", "wire"),
     "group_fold": ("src/engine/group_fold", "tables contract catalog program wire"),
     "store": ("src/engine/store", "tables contract catalog rt program wire memory"),
@@ -59,7 +60,7 @@ PARTS = {
     "host": ("src/engine/device/host",
              "tables contract catalog rt program profile wire threads limits memory group_fold store device"),
     "cuda": ("src/engine/device/cuda",
-             "tables contract catalog rt program profile wire threads limits memory group_fold store device host"),
+             "tables contract catalog rt program profile wire threads limits memory topology group_fold store device host"),
     "split": ("src/engine/device/split",
               "tables contract catalog program profile wire threads memory group_fold store device host"),
     "machine": ("src/engine/device/machine", "contract wire threads device host cuda"),
@@ -70,15 +71,17 @@ PARTS = {
                "file_values"),
     "result": ("src/engine/result", "tables contract catalog program profile wire threads memory group_fold device"),
     "execution": ("src/engine/execution",
-             "tables contract catalog program profile wire threads limits memory device split machine code slots store source "
+             "tables contract catalog rt program profile wire threads limits memory topology device split machine code slots store source "
              "result"),
     "exports": ("src/engine/exports", "contract wire device code execution"),
 
     "file_reader": ("src/file_reader", "contract file_values"),
     "compiler": ("src/compiler", "tables contract catalog program rt"),
     "daemon": ("src/daemon",
-               "tables contract catalog program profile wire device machine code slots source result execution "
+               "tables contract catalog program profile wire topology device machine code slots source result execution "
                "exports"),
+
+    "storage_test": ("src/storage_test", "contract topology device cuda"),
 
     # Programs of their own, which share with the service what files mean, and nothing else.
     "export": ("src/export", "file_values"),
@@ -94,6 +97,7 @@ PARTS = {
     "pg.settings": ("src/pg/settings", ABOVE),
     "pg.shmem": ("src/pg/shmem", ABOVE),
     "pg.bridge": ("src/pg/bridge", ABOVE),
+    "pg.topology": ("src/pg/topology", ABOVE),
     "pg.profile": ("src/pg/profile", ABOVE),
     "pg.convert": ("src/pg/convert", ABOVE),
     "pg.plans": ("src/pg/plans", ABOVE),

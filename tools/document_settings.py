@@ -38,7 +38,7 @@ SECTIONS = (
     ("Memory and threads", "", (
         "memory_budget", "cache_size_host", "cache_size_gpu", "host_threads", "admission_wait", "compile_wait",
         "file_reader_memory")),
-    ("Reading and loading", "", ("direct_threshold", "cache_autoload")),
+    ("Reading and loading", "", ("direct_threshold", "cache_autoload", "gpu_tablespace_map")),
     ("Results and exports", "", ("export_lifetime", "export_socket")),
     ("CUDA functions", "", ("cuda_home", "plcuda_processes", "plcuda_memory", "plcuda_cache_size")),
     ("Diagnosis and installation", "", ("trace_file", "service_path")),

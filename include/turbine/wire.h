@@ -144,7 +144,9 @@ typedef enum TbMessageType
 	TB_MSG_EXPORT_STREAMED, /* TbStreamId, then what EXPORT_CREATE says */
 	TB_MSG_STREAM_BATCH,	/* TbStreamBatch */
 	TB_MSG_STREAM_TAKEN,	/* no payload */
-	TB_MSG_RESULT_LEFT		/* TbResultLeft; no reply */
+	TB_MSG_RESULT_LEFT,		/* TbResultLeft; no reply */
+	TB_MSG_TOPOLOGY,		/* B asks between queries; no payload */
+	TB_MSG_TOPOLOGY_REPLY	/* TbTopologyReply */
 } TbMessageType;
 
 typedef struct TbMessage
@@ -187,6 +189,13 @@ typedef struct TbDeviceInfo
 	uint32_t usable;		/* 0: quarantined, see message */
 	uint32_t queries_running;
 	uint64_t queries_total;
+	/* GPU: columns of segments of which queries found copies in its cache, and others */
+	uint64_t cache_hits;
+	uint64_t cache_misses;
+	uint64_t l2_bytes;		  /* GPU; 0: not known */
+	uint32_t clock_mhz;		  /* GPU; 0: not known */
+	int32_t	 numa_node;		  /* GPU; -1: not known */
+	char	 pci_address[24]; /* GPU: "0000:19:00.0"; "": not known */
 	char	 message[128];
 } TbDeviceInfo;
 
@@ -203,6 +212,58 @@ typedef struct TbStatusReply
 	uint64_t	 code_disk_hits;
 	TbDeviceInfo devices[];
 } TbStatusReply;
+
+/* How a GPU and a drive reach each other, the nearest first. */
+typedef enum TbRoute
+{
+	TB_ROUTE_SWITCH = 0,  /* PIX: through one PCI switch */
+	TB_ROUTE_SWITCHES,	  /* PXB: through several */
+	TB_ROUTE_HOST_BRIDGE, /* PHB: through the processor's host bridge */
+	TB_ROUTE_NODE,		  /* NODE: through host bridges of one NUMA node */
+	TB_ROUTE_SYSTEM,	  /* SYS: between NUMA nodes */
+	TB_ROUTE_UNKNOWN,
+	TB_ROUTE_COUNT
+} TbRoute;
+
+typedef enum TbTopologyKind
+{
+	TB_TOPOLOGY_GPU = 0,
+	TB_TOPOLOGY_NVME,
+	TB_TOPOLOGY_DISK,
+	TB_TOPOLOGY_PARTITION,
+	TB_TOPOLOGY_RAID0,
+	TB_TOPOLOGY_RAID1,
+	TB_TOPOLOGY_KIND_COUNT
+} TbTopologyKind;
+
+/* A GPU, or a block device that files may be on, as D found it when it started. */
+typedef struct TbTopologyDevice
+{
+	uint32_t kind;		   /* TbTopologyKind */
+	int32_t	 numa_node;	   /* -1: not known */
+	uint32_t major_number; /* of block devices: what stat() gives of their files */
+	uint32_t minor_number;
+	uint32_t near_gpus;	   /* those of the nearest route, a bit each; 0: none is known */
+	uint32_t reserved;
+	char	 name[32];	   /* "nvme0n1", "gpu0" */
+	char	 model[64];
+	char pci_path[160]; /* from a host bridge to the function, with spaces between; "": none
+						 */
+	char members[256];	/* of an array, a partition's disk; with spaces between */
+	struct
+	{
+		uint16_t route;	   /* TbRoute */
+		uint16_t distance; /* UINT16_MAX: not known */
+	} to_gpus[TB_MAX_DEVICES - 1];
+} TbTopologyDevice;
+
+#define TB_MAX_TOPOLOGY_DEVICES 1024u /* in a message */
+typedef struct TbTopologyReply
+{
+	uint32_t		 ngpus;
+	uint32_t		 ndevices;
+	TbTopologyDevice devices[];
+} TbTopologyReply;
 
 /* Relation files first_file, first_file + 1, ... as descriptors. A query's
  * files are those sent since the last QUERY, until others come within it, which
@@ -257,6 +318,9 @@ typedef struct TbQuery
 	uint64_t affinity;
 	uint32_t stream_size; /* of the TbStream with its columns; 0: none */
 	uint32_t reserved;
+	uint32_t near_gpus;	  /* of `gpus`, those near the drives of the input: preferred among
+						   * those that have as few queries and know the table as well */
+	uint32_t reserved_too;
 	/* program bytes, padded to 8; the parameter block, padded to 8; the result
 	 * plan, padded to 8; the continuation, padded to 8; TbColumnLeft columns[columns_left];
 	 * the stream. What is not there needs no padding before it */
@@ -872,11 +936,13 @@ typedef struct TbTrace
 static_assert(sizeof(TbMessage) == 8, "TbMessage layout");
 static_assert(sizeof(TbHello) == 32, "TbHello layout");
 static_assert(sizeof(TbWelcome) == 16, "TbWelcome layout");
-static_assert(sizeof(TbDeviceInfo) == 288, "TbDeviceInfo layout");
+static_assert(sizeof(TbDeviceInfo) == 344, "TbDeviceInfo layout");
 static_assert(sizeof(TbStatusReply) == 64, "TbStatusReply layout");
+static_assert(sizeof(TbTopologyDevice) == 600, "TbTopologyDevice layout");
+static_assert(sizeof(TbTopologyReply) == 8, "TbTopologyReply layout");
 static_assert(sizeof(TbFiles) == 8, "TbFiles layout");
 static_assert(sizeof(TbResultLeft) == 32, "TbResultLeft layout");
-static_assert(sizeof(TbQuery) == 104, "TbQuery layout");
+static_assert(sizeof(TbQuery) == 112, "TbQuery layout");
 static_assert(sizeof(TbStream) == 32, "TbStream layout");
 static_assert(sizeof(TbStreamColumn) == 8, "TbStreamColumn layout");
 static_assert(sizeof(TbStreamBatch) == 32, "TbStreamBatch layout");

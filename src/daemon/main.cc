@@ -21,6 +21,7 @@
 #include "daemon/log.h"
 #include "daemon/options.h"
 #include "daemon/server.h"
+#include "engine/topology/topology_report.h"
 
 namespace turbine {
 namespace {
@@ -116,7 +117,9 @@ void serve(const Options& options) {
     const TbDeviceInfo info = engine.device_info(i);
     log_message(LogLevel::kInfo, "device %u: %s, %u units, %s, memory budget %llu MB", i, info.name, info.units,
                 info.target, static_cast<unsigned long long>(info.memory_budget >> 20));
+    if (info.kind != 0) log_message(LogLevel::kInfo, "%s", describe_gpu(i - 1, info).c_str());
   }
+  for (const std::string& line : engine.topology.describe()) log_message(LogLevel::kInfo, "topology: %s", line.c_str());
   Exports exports(engine.devices, engine.admission);
   const std::unique_ptr<ExportServer> importers = export_server(exports, options);
   SessionContext context{engine, exports, nonce, new_generation()};

@@ -17,6 +17,7 @@
 
 #include "daemon/log.h"
 #include "engine/execution/query_device.h"
+#include "engine/topology/topology_report.h"
 #include "engine/wire/failure.h"
 #include "engine/wire/message_bytes.h"
 
@@ -123,6 +124,7 @@ void Session::handle(const MessageReader::Message& message) {
     case TB_MSG_HELLO: return hello(message.payload);
     case TB_MSG_STATUS: return send_status();
     case TB_MSG_CACHE_REPORT: return report_cache();
+    case TB_MSG_TOPOLOGY: return report_topology();
     case TB_MSG_CACHE_DROP: return drop_cached(message.payload);
     case TB_MSG_FILES: return files(message.payload);
     case TB_MSG_PREPARE: return prepare(message.payload);
@@ -285,6 +287,18 @@ void Session::send_status() {
     memcpy(payload.data() + sizeof reply + i * sizeof info, &info, sizeof info);
   }
   outbox_.post(TB_MSG_STATUS_REPLY, payload, -1);
+}
+
+void Session::report_topology() {
+  const MachineTopology& topology = context_.engine.topology;
+  const std::vector<TbTopologyDevice> devices = topology_records(topology);
+  TbTopologyReply reply{};
+  reply.ngpus = static_cast<uint32_t>(topology.gpus().size());
+  reply.ndevices = static_cast<uint32_t>(devices.size());
+  std::vector<uint8_t> payload(sizeof reply + devices.size() * sizeof(TbTopologyDevice));
+  memcpy(payload.data(), &reply, sizeof reply);
+  if (!devices.empty()) memcpy(payload.data() + sizeof reply, devices.data(), payload.size() - sizeof reply);
+  outbox_.post(TB_MSG_TOPOLOGY_REPLY, payload, -1);
 }
 
 void Session::report_cache() {

@@ -65,6 +65,7 @@ class Session {
   void exports(const MessageReader::Message& message);
   void send_status();
   void report_cache();
+  void report_topology();
   void drop_cached(std::span<const uint8_t> payload);
   bool peer_gone() const;
 

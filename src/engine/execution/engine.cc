@@ -26,6 +26,16 @@ std::vector<uint64_t> budgets(const std::vector<std::unique_ptr<Device>>& device
   return result;
 }
 
+/* Where the GPUs are among the machine's drives. */
+MachineTopology topology_of(const std::vector<std::unique_ptr<Device>>& devices) {
+  std::vector<TopologyGpu> gpus;
+  for (const auto& device : devices) {
+    const TbDeviceInfo info = device->info();
+    if (info.kind != 0) gpus.push_back({info.name, info.pci_address, {}});
+  }
+  return MachineTopology(Sysfs(sysfs_root()), std::move(gpus));
+}
+
 }  // namespace
 
 Engine::Engine(const EngineOptions& options) : Engine(options, find_devices(options.devices)) {}
@@ -37,6 +47,7 @@ Engine::Engine(const EngineOptions& options, FoundDevices found)
 Engine::Engine(const EngineOptions& options, FoundDevices found, uint64_t cache_bytes)
     : why_no_gpu(std::move(found.why_no_gpu)),
       devices(std::move(found.devices)),
+      topology(topology_of(devices)),
       workers(*found.host_workers),
       split_devices(devices, workers),
       compiler(options.compiler_path, options.compile_timeout_s),

@@ -25,6 +25,7 @@
 #include "engine/source/heap/mapped_files.h"
 #include "engine/store/column_store.h"
 #include "engine/threads/worker_pool.h"
+#include "engine/topology/machine_topology.h"
 
 namespace turbine {
 
@@ -45,6 +46,7 @@ class Engine {
 
   std::string why_no_gpu;                        // for the log; "" if there is one
   std::vector<std::unique_ptr<Device>> devices;  // 0: the host
+  MachineTopology topology;                      // of the GPUs among these, and of drives
   WorkerPool& workers;                           // the host's
   SplitDevices split_devices;                    // several GPUs as one
   CompilerClient compiler;

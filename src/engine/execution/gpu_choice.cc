@@ -11,11 +11,12 @@
 
 namespace turbine {
 
-std::vector<uint32_t> GpuChoice::order(uint32_t gpus, uint64_t affinity,
+std::vector<uint32_t> GpuChoice::order(uint32_t gpus, uint64_t affinity, uint32_t near,
                                        const std::function<uint32_t(uint32_t)>& running) const {
   struct Candidate {
     uint32_t running;
     bool strange;  // has not run its like
+    bool far;
     uint32_t device;
     auto operator<=>(const Candidate&) const = default;
   };
@@ -29,7 +30,8 @@ std::vector<uint32_t> GpuChoice::order(uint32_t gpus, uint64_t affinity,
   for (; gpus != 0; gpus &= gpus - 1) {
     const auto gpu = static_cast<uint32_t>(std::countr_zero(gpus));
     const uint32_t queries = running(gpu + 1);
-    if (queries != UINT32_MAX) candidates.push_back({queries, (known >> gpu & 1) == 0, gpu + 1});
+    if (queries != UINT32_MAX)
+      candidates.push_back({queries, (known >> gpu & 1) == 0, (near >> gpu & 1) == 0, gpu + 1});
   }
   std::sort(candidates.begin(), candidates.end());
   std::vector<uint32_t> devices;

@@ -10,8 +10,8 @@ using Devices = std::vector<uint32_t>;
 
 class GpuChoiceTest : public ::testing::Test {
  protected:
-  Devices order(uint32_t gpus, uint64_t affinity = 0) {
-    return choice.order(gpus, affinity, [this](uint32_t device) { return running[device]; });
+  Devices order(uint32_t gpus, uint64_t affinity = 0, uint32_t near = 0) {
+    return choice.order(gpus, affinity, near, [this](uint32_t device) { return running[device]; });
   }
   GpuChoice choice;
   uint32_t running[33] = {};
@@ -26,6 +26,15 @@ TEST_F(GpuChoiceTest, TheLeastBusyComesFirst) {
   EXPECT_EQ(order(0b0100), Devices());
   EXPECT_EQ(order(0b0011), (Devices{2, 1}));
   EXPECT_EQ(order(0), Devices());
+}
+
+TEST_F(GpuChoiceTest, OfEqualOnesThoseNearTheDrives) {
+  EXPECT_EQ(order(0b1111, 77, 0b0100), (Devices{3, 1, 2, 4}));
+  choice.note(77, 2);
+  EXPECT_EQ(order(0b1111, 77, 0b0100), (Devices{2, 3, 1, 4})) << "cached columns need no drive";
+  running[2] = running[3] = 1;
+  EXPECT_EQ(order(0b1111, 77, 0b0100), (Devices{1, 4, 2, 3}));
+  EXPECT_EQ(order(0b0011, 78, 0b0100), (Devices{1, 2})) << "a near one that is not allowed";
 }
 
 TEST_F(GpuChoiceTest, OfEqualOnesThoseThatHaveTheTable) {

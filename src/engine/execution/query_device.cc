@@ -38,8 +38,8 @@ bool grows(const Program& program) {
 }
 
 /* Of those in the mask, the best first. */
-std::vector<uint32_t> usable_gpus(Engine& engine, uint32_t gpus, uint64_t affinity) {
-  return engine.gpu_choice.order(gpus, affinity, [&engine](uint32_t index) {
+std::vector<uint32_t> usable_gpus(Engine& engine, uint32_t gpus, uint64_t affinity, uint32_t near) {
+  return engine.gpu_choice.order(gpus, affinity, near, [&engine](uint32_t index) {
     if (index >= engine.devices.size() || !engine.devices[index]->info().usable) return UINT32_MAX;
     return engine.admission.usage(index).queries_running;
   });
@@ -59,7 +59,7 @@ DeviceChoice choose_device(Engine& engine, const Program& program, uint32_t want
     throw DeviceError(TB_FALLBACK_NO_DEVICE, "no usable device " + std::to_string(wanted));
   }
   if (!(flags & TB_QUERY_GPU_OK)) return {TB_DEVICE_HOST};
-  const std::vector<uint32_t> gpus = usable_gpus(engine, UINT32_MAX, 0);
+  const std::vector<uint32_t> gpus = usable_gpus(engine, UINT32_MAX, 0, 0);
   return {gpus.empty() ? TB_DEVICE_HOST : gpus.front()};
 }
 
@@ -68,7 +68,7 @@ void QueryDevice::start(const Start& start, QueryOutput& output) {
   const TbQuery& query = start.request.query;
   DeviceChoice choice = choose_device(engine_, *program_, query.device, query.flags);
   if (query.gpus != 0 && query.device != TB_DEVICE_HOST) {
-    const std::vector<uint32_t> gpus = usable_gpus(engine_, query.gpus, query.affinity);
+    const std::vector<uint32_t> gpus = usable_gpus(engine_, query.gpus, query.affinity, query.near_gpus);
     if (gpus.size() > 1 && start_on_several(gpus_to_split(gpus, start, output), start, output)) return;
     if (gpus.size() > 1 && start_on_free(gpus, start, output)) return;
     if (!gpus.empty()) choice = {gpus.front()};

@@ -34,6 +34,7 @@ copy_reply(const TbIncoming *message, TbFailure *why)
 
 				tb_clean_text(device->name, sizeof(device->name));
 				tb_clean_text(device->target, sizeof(device->target));
+				tb_clean_text(device->pci_address, sizeof(device->pci_address));
 				tb_clean_text(device->message, sizeof(device->message));
 			}
 			return reply;

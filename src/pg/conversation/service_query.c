@@ -86,6 +86,10 @@ struct TbServiceQuery
 	char		  *slots;	/* begin of the first, once READY has come */
 	TbServiceStats stats;
 	TbFailure	   failure; /* the last */
+
+	/* Where most of the input is stored. */
+	TbGpuPreference preference;
+	uint64			preferred_blocks;
 };
 
 static uint32 padding[2]; /* zeros */
@@ -381,6 +385,28 @@ tb_allowed_gpus(void)
 	}
 }
 
+void
+tb_service_query_prefer(TbServiceQuery *query, const TbGpuPreference *preference,
+						uint64 nblocks)
+{
+	if (nblocks < query->preferred_blocks)
+		return;
+	query->preference = *preference;
+	query->preferred_blocks = nblocks;
+}
+
+/* The map excludes other GPUs, unless the session has named some that are not in it. */
+static void
+set_gpus(const TbServiceQuery *query, TbQuery *header)
+{
+	header->gpus = tb_allowed_gpus();
+	if (query->preference.by == TB_PREFERRED_BY_MAP &&
+		(header->gpus & query->preference.gpus) != 0)
+		header->gpus &= query->preference.gpus;
+	if (query->preference.by == TB_PREFERRED_BY_DISTANCE)
+		header->near_gpus = header->gpus & query->preference.gpus;
+}
+
 /* Queries over one table are best where its columns are. */
 static uint64
 affinity_of(const TbServiceQuery *query)
@@ -415,7 +441,7 @@ tb_service_query_send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 	header.flags |= tb_profile_query_flags(query->spec.profile);
 	if (query->spec.left == NULL && header.device != TB_DEVICE_HOST)
 	{
-		header.gpus = tb_allowed_gpus();
+		set_gpus(query, &header);
 		if (tb_guc_split_over_gpus == TB_SPLIT_ON)
 			header.flags |= TB_QUERY_SPLIT;
 		else if (tb_guc_split_over_gpus == TB_SPLIT_OFF)

@@ -20,6 +20,7 @@
 #include "pg/bridge/connection.h"
 #include "pg/conversation/continuation_program.h"
 #include "pg/profile/profile.h"
+#include "pg/topology/gpu_preference.h"
 
 /* A connection for several queries, one after the other: those that build join tables,
  * which stay with the connection, and the one that probes them. */
@@ -113,6 +114,11 @@ extern bool tb_service_query_connect(TbServiceQuery *query);
 /* Whether the connection is the query's alone, so that nobody has announced its programs.
  */
 extern bool tb_service_query_is_alone(const TbServiceQuery *query);
+
+/* Before QUERY: so many blocks of the input lie where these GPUs are preferred. Of several
+ * calls, the one with the most blocks counts. */
+extern void tb_service_query_prefer(TbServiceQuery		  *query,
+									const TbGpuPreference *preference, uint64 nblocks);
 
 /* Sends QUERY. `nblocks`: of the input; `copied`: the backend will write most of them. */
 extern bool tb_service_query_send_query(TbServiceQuery *query, uint64 nblocks, bool copied);

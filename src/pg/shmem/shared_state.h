@@ -20,6 +20,7 @@
 #include "pg/shmem/cache_progress.h"
 #include "pg/shmem/pinned_databases.h"
 #include "pg/shmem/plcuda_slots.h"
+#include "pg/shmem/storage_places.h"
 #include "pg/shmem/training_progress.h"
 
 #define TB_NONCE_BYTES 16
@@ -60,12 +61,14 @@ typedef struct TbSharedState
 	LWLock *lock;
 
 	/* protected by lock */
-	uint8		  nonce[TB_NONCE_BYTES];
-	uint32		  ndevices;
-	TbDeviceInfo  devices[TB_MAX_DEVICES];
-	TbTableAdvice tables[TB_TABLE_ADVICE];
-	TbCacheLoad	  loads[TB_MAX_CACHE_LOADS];
-	TbTraining	  trainings[TB_MAX_TRAININGS];
+	uint8		   nonce[TB_NONCE_BYTES];
+	uint32		   ndevices;
+	TbDeviceInfo   devices[TB_MAX_DEVICES];
+	uint32		   nstorage;
+	TbStoragePlace storage[TB_MAX_STORAGE_PLACES];
+	TbTableAdvice  tables[TB_TABLE_ADVICE];
+	TbCacheLoad	   loads[TB_MAX_CACHE_LOADS];
+	TbTraining	   trainings[TB_MAX_TRAININGS];
 
 	TbPinnedDatabase pinned_databases[TB_MAX_PINNED_DATABASES];
 	TbPlcudaSlot	 plcuda[TB_PLCUDA_MOST_PROCESSES];

@@ -7,6 +7,93 @@ CREATE FUNCTION turbine.version() RETURNS text
 LANGUAGE C STRICT STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'turbine_version';
 
+-- More columns for turbine.devices, at its end, so that views over it stay.
+ALTER FUNCTION turbine.devices() RENAME TO devices_of_release_0_1;
+-- The devices of the running service, one row each. No rows: the service is not running.
+CREATE FUNCTION turbine.devices(
+	OUT index int, -- 0 is the CPU; GPU n of pg_turbine.device is n + 1
+	OUT kind text, -- host (the CPU) or cuda (a GPU)
+	OUT name text, -- as the hardware calls itself
+	OUT target text, -- processor that machine code is compiled for
+	OUT units int, -- threads of the CPU, multiprocessors of a GPU
+	OUT memory_total bigint, -- bytes
+	OUT memory_budget bigint, -- bytes that all queries together may use
+	OUT memory_used bigint, -- bytes that running queries have been granted
+	OUT cache_size bigint, -- bytes for copies of cached columns; NULL for the CPU
+	OUT cache_used bigint, -- bytes of such copies; NULL for the CPU
+	OUT usable bool, -- false: it failed, and takes no more queries
+	OUT queries_running int, -- now
+	OUT queries_total bigint, -- since the service started
+	OUT message text, -- why it is not usable
+	OUT memory_free bigint, -- bytes of memory_budget that no query has been granted
+	OUT cache_hits bigint, -- columns of segments that queries found in the GPU's cache; NULL for the CPU
+	OUT cache_misses bigint, -- such columns that had to be copied to it
+	OUT clock_mhz int, -- of a GPU, at most; NULL: not known, as below
+	OUT l2_bytes bigint, -- a GPU's second-level cache
+	OUT compute_capability text, -- of a GPU, such as 9.0
+	OUT pci_address text, -- of a GPU, as lspci shows it
+	OUT numa_node int) -- that a GPU is connected to
+RETURNS SETOF record
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_devices';
+CREATE OR REPLACE VIEW turbine.devices AS SELECT * FROM turbine.devices();
+DROP FUNCTION turbine.devices_of_release_0_1();
+
+-- GPUs and the block devices that files may be on, as the service found them when it started. No rows: the service is not
+-- running. A GPU and a drive are connected by a route, nearest first: PIX (one PCI switch), PXB (several switches), PHB (the
+-- processor's host bridge), NODE (several host bridges of one NUMA node), SYS (several NUMA nodes). [Hardware](hardware.md)
+-- says what that means. Volumes of the device mapper and drives behind a network are not listed.
+CREATE FUNCTION turbine.topology(
+	OUT name text, -- gpu0, gpu1, ..., or the block device, such as nvme0n1 or md0
+	OUT kind text, -- gpu, nvme, disk, partition, raid0 or raid1
+	OUT model text, -- as the hardware calls itself
+	OUT numa_node int, -- that it is connected to; NULL: not known
+	OUT pci_path text[], -- the host bridge, the bridges below it, and the device; NULL for arrays
+	OUT members text[], -- drives of an array, the disk of a partition
+	OUT routes text[], -- to each GPU, gpu0 first; NULL in it: not known
+	OUT distances int[], -- likewise: links of PCI on the way, and 100 for PHB, 200 for NODE, more for SYS
+	OUT near_gpus text[]) -- the GPUs of the nearest route
+RETURNS SETOF record
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_topology';
+CREATE VIEW turbine.topology AS SELECT * FROM turbine.topology();
+GRANT SELECT ON turbine.topology TO PUBLIC;
+
+-- The GPUs that queries over the tables of each tablespace prefer.
+CREATE FUNCTION turbine.tablespace_gpus(
+	OUT tablespace name, -- of pg_tablespace
+	OUT gpus text[], -- usable ones, the nearest first; empty: none is better than another
+	OUT decided_by text) -- map (pg_turbine.gpu_tablespace_map: only these), distance (others if these are busy) or none
+RETURNS SETOF record
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_tablespace_gpus';
+CREATE VIEW turbine.tablespace_gpus AS SELECT * FROM turbine.tablespace_gpus();
+GRANT SELECT ON turbine.tablespace_gpus TO PUBLIC;
+
+-- How fast files of a tablespace are read, by each way: past the page cache, through it, to pinned memory, and to the GPU that is
+-- nearest. Writes a file of random bytes, has the program turbine-storage-test read it, which takes up to a second for each row,
+-- and removes it. For superusers. [Hardware](hardware.md) says how to read the figures.
+CREATE FUNCTION turbine.storage_test(
+	tablespace name, -- such as pg_default
+	megabytes int DEFAULT 256, -- size of the file
+	OUT way text, -- direct, page-cache, pinned or gpu
+	OUT engine text, -- what has read: pread, with a thread for each request in flight
+	OUT request_bytes int, -- of each request
+	OUT depth int, -- requests in flight of each thread
+	OUT threads int, -- that ask for requests
+	OUT bytes bigint, -- that were read
+	OUT seconds float8, -- that it took
+	OUT drive_bytes bigint, -- of these bytes, from the drive
+	OUT cached_bytes bigint, -- the others, from the page cache
+	OUT requests bigint, -- of the program
+	OUT wait_seconds float8, -- that the threads had nothing to do but wait, in sum
+	OUT drive_requests bigint, -- that the drive ended in that time, whoever asked; 0: not known
+	OUT drive_request_bytes float8, -- mean of these
+	OUT error text) -- why nothing was measured; then no figure counts
+RETURNS SETOF record
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_storage_test';
+
 -- Keeps columns of a table in memory, whatever else needs room: in a GPU's memory, and in host memory, from which they are
 -- copied and where they stay if there is no GPU or no room on it. Partitions are pinned with their table, later ones too.
 -- Reads the columns at once and returns the memory that they take on the host, in bytes; what is written later is read by
@@ -420,6 +507,11 @@ CREATE TRUSTED LANGUAGE turbine HANDLER turbine.language_call_handler VALIDATOR 
 COMMENT ON SCHEMA turbine IS 'what pg_turbine tells and does: devices, counters, the column cache, files';
 COMMENT ON FUNCTION turbine.devices() IS 'devices that the service offers, and what they are doing';
 COMMENT ON VIEW turbine.devices IS 'devices that the service offers, and what they are doing';
+COMMENT ON FUNCTION turbine.topology() IS 'GPUs and drives, and how near they are to each other';
+COMMENT ON VIEW turbine.topology IS 'GPUs and drives, and how near they are to each other';
+COMMENT ON FUNCTION turbine.tablespace_gpus() IS 'the GPUs that queries over tables of each tablespace prefer';
+COMMENT ON FUNCTION turbine.storage_test(name, int) IS 'how fast files of a tablespace are read, by each way';
+COMMENT ON VIEW turbine.tablespace_gpus IS 'the GPUs that queries over tables of each tablespace prefer';
 COMMENT ON FUNCTION turbine.stat_queries() IS 'counters since the server started: queries, and why parts of them fell back to PostgreSQL';
 COMMENT ON VIEW turbine.stat_queries IS 'counters since the server started: queries, and why parts of them fell back to PostgreSQL';
 COMMENT ON FUNCTION turbine.column_cache() IS 'columns of this database''s tables that are cached in host memory';

@@ -34,13 +34,16 @@
 #include "utils/wait_event.h"
 
 #include "pg/bridge/service_status.h"
+#include "pg/bridge/service_topology.h"
 #include "pg/cache/cache_autoload.h"
 #include "pg/cache/pin_keeper.h"
 #include "pg/settings/service_settings.h"
+#include "pg/settings/tablespace_map.h"
 #include "pg/shmem/device_list.h"
 #include "pg/shmem/query_counters.h"
 #include "pg/shmem/service_address.h"
 #include "pg/shmem/shared_state.h"
+#include "pg/shmem/storage_places.h"
 #include "pg/supervisor/service_process.h"
 #include "pg/supervisor/supervisor.h"
 
@@ -225,6 +228,21 @@ reap_service(void)
 	schedule_restart();
 }
 
+/* Which GPUs are near which drives; without an answer, what was known stays. */
+static void
+learn_topology(void)
+{
+	TbFailure		 why;
+	TbTopologyReply *topology = tb_service_topology(&why);
+
+	if (topology != NULL)
+		tb_storage_places_publish(topology);
+	else
+		ereport(LOG,
+				(errmsg("pg_turbine service (PID %d) does not tell where drives are: %s",
+						(int) service.pid, why.message)));
+}
+
 static void
 service_answered(const TbStatusReply *status)
 {
@@ -236,6 +254,7 @@ service_answered(const TbStatusReply *status)
 	tb_devices_publish(status);
 	if (!news)
 		return;
+	learn_topology();
 	reset_plan_caches();
 	ereport(LOG,
 			(errmsg("pg_turbine service (PID %d) is ready with %u device(s)",
@@ -365,6 +384,7 @@ tb_supervisor_init(void)
 
 	tb_shared_state_init();
 	tb_service_settings_init();
+	tb_tablespace_map_init();
 
 	memset(&worker, 0, sizeof(worker));
 	strlcpy(worker.bgw_name, "pg_turbine supervisor", BGW_MAXLEN);

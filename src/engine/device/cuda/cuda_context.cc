@@ -5,6 +5,8 @@
  */
 #include "engine/device/cuda/cuda_context.h"
 
+#include "engine/topology/machine_topology.h"
+
 namespace turbine::cuda {
 
 namespace {
@@ -12,6 +14,19 @@ namespace {
 /* Pinned blocks hold arguments, outcomes and results on their way out; more
  * than this is kept from the rest of the machine for nothing. */
 constexpr uint64_t kMaxCachedPinned = uint64_t{256} << 20;
+
+/* What a query can do without: a driver that does not tell is no reason to leave the GPU out. */
+void read_description(const Driver& driver, DeviceOrdinal ordinal, GpuProperties& properties) {
+  int clock_khz = 0, l2_bytes = 0;
+  driver.note(driver.device_get_attribute(&clock_khz, kClockRate, ordinal));
+  driver.note(driver.device_get_attribute(&l2_bytes, kL2CacheSize, ordinal));
+  properties.clock_mhz = static_cast<uint32_t>(clock_khz / 1000);
+  properties.l2_bytes = static_cast<uint64_t>(l2_bytes);
+  char address[32] = "";
+  driver.note(driver.device_get_pci_bus_id(address, static_cast<int>(sizeof(address)) - 1, ordinal));
+  properties.pci_address = normal_pci_address(address);
+  properties.numa_node = pci_path_of(Sysfs(sysfs_root()), properties.pci_address).numa_node;
+}
 
 GpuProperties read_properties(const Driver& driver, DeviceOrdinal ordinal, int driver_version) {
   GpuProperties properties;
@@ -29,6 +44,7 @@ GpuProperties read_properties(const Driver& driver, DeviceOrdinal ordinal, int d
   driver.check(driver.device_total_mem(&total, ordinal));
   properties.memory_total = total;
   properties.driver_version = driver_version;
+  read_description(driver, ordinal, properties);
   return properties;
 }
 
@@ -46,6 +62,7 @@ CudaContext::CudaContext(const DriverFunctions& table, DeviceOrdinal ordinal, in
       driver_(table, &health_, fault_from_environment()),
       primary_(driver_, ordinal),
       properties_(read_properties(driver_, ordinal, driver_version)),
+      numa_(Sysfs(sysfs_root()), properties_.numa_node),
       streams_(driver_, primary_.handle()) {
   enter(driver_);
   shares_free_ = memory_budget == 0;
@@ -58,6 +75,7 @@ CudaContext::CudaContext(const DriverFunctions& table, DeviceOrdinal ordinal, in
                                                 memory_budget);
   pinned_memory_ = std::make_unique<MemoryPool>(MemoryPool::Kind::PINNED, driver_, primary_.handle(), UINT64_MAX / 2,
                                                 kMaxCachedPinned);
+  pinned_memory_->prefer_node(numa_);
 }
 
 void CudaContext::raise_budget() {

@@ -17,6 +17,7 @@
 #include "engine/device/cuda/driver/driver.h"
 #include "engine/device/cuda/driver/stream_pool.h"
 #include "engine/device/cuda/memory/memory_pool.h"
+#include "engine/topology/numa_binding.h"
 
 namespace turbine::cuda {
 
@@ -29,6 +30,11 @@ struct GpuProperties {
   uint32_t multiprocessors = 0;
   uint64_t memory_total = 0;
   int driver_version = 0;  // 13000 = 13.0
+  // What only people read; 0, "" or -1 if the driver or the kernel does not tell.
+  uint32_t clock_mhz = 0;
+  uint64_t l2_bytes = 0;
+  std::string pci_address;  // "0000:19:00.0"
+  int numa_node = -1;
 };
 
 /* Retains a primary context; releases it in the destructor. */
@@ -68,6 +74,8 @@ class CudaContext {
   void raise_budget();
   MemoryPool& pinned_memory() { return *pinned_memory_; }
   StreamPool& streams() { return streams_; }
+  /* The node that the GPU is connected to: for threads that serve it, and memory that it copies from. */
+  const NumaBinding& numa() const { return numa_; }
 
   std::atomic<uint32_t> queries_running{0};
   std::atomic<uint64_t> queries_total{0};
@@ -79,6 +87,7 @@ class CudaContext {
   PrimaryContext primary_;  // after driver_, before the pools
   GpuProperties properties_;
   bool shares_free_ = false;  // the budget is a share of what is free
+  const NumaBinding numa_;  // before the pools
   std::unique_ptr<MemoryPool> device_memory_;
   std::unique_ptr<MemoryPool> pinned_memory_;
   StreamPool streams_;

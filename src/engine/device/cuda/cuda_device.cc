@@ -89,6 +89,13 @@ TbDeviceInfo CudaDevice::info() const {
   info.cache_size = cache_->capacity();
   info.cache_used = cache_->used();
   info.memory_used = used > info.cache_used ? used - info.cache_used : 0;
+  const SegmentTier::Found found = cache_->tier.found();
+  info.cache_hits = found.hits;
+  info.cache_misses = found.misses;
+  info.clock_mhz = gpu.clock_mhz;
+  info.l2_bytes = gpu.l2_bytes;
+  info.numa_node = gpu.numa_node;
+  set_text(info.pci_address, gpu.pci_address);
   info.usable = !context_->health().lost();
   info.queries_running = context_->queries_running.load(std::memory_order_relaxed);
   info.queries_total = context_->queries_total.load(std::memory_order_relaxed);

@@ -14,6 +14,8 @@
 #include "engine/device/cuda/find_gpus.h"
 #include "engine/device/cuda/query/row_id_order.h"
 #include "engine/device/cuda/testing/fake_kernels.h"
+#include "engine/topology/testing/sysfs_tree.h"
+#include "engine/topology/topology_report.h"
 
 namespace turbine::cuda::testing {
 namespace {
@@ -81,6 +83,33 @@ TEST(Probe, SeveralDevices) {
   EXPECT_EQ(devices[0]->cpu(), "sm_90");
   EXPECT_STREQ(devices[2]->info().name, "Fake GPU");
   EXPECT_EQ(devices[1]->info().kind, 1u);
+  devices.clear();
+  expect_clean(fake);
+}
+
+TEST(Probe, WhereAndWhatTheyAre) {
+  SysfsTree tree(
+      "node 0 10 21\nnode 1 21 10\npci pci0000:00/0000:00:01.0/0000:17:00.0 0\n"
+      "pci pci0000:80/0000:80:01.0/0000:ca:00.0 1\n");
+  setenv("TURBINE_SYSFS", tree.root().c_str(), 1);
+  // The second one's address is as some drivers write it; the third one's is not known.
+  FakeDriver fake({.devices = 3, .pci_addresses = {"0000:17:00.0", "00000000:CA:00.0"}});
+  std::string why;
+  auto devices = find_gpus(fake.table(), &why, 0);
+  unsetenv("TURBINE_SYSFS");
+  ASSERT_EQ(devices.size(), 3u) << "what only people read is no reason to leave a GPU out";
+  const TbDeviceInfo first = devices[0]->info(), second = devices[1]->info(), third = devices[2]->info();
+  EXPECT_STREQ(first.pci_address, "0000:17:00.0");
+  EXPECT_EQ(first.numa_node, 0);
+  EXPECT_STREQ(second.pci_address, "0000:ca:00.0");
+  EXPECT_EQ(second.numa_node, 1);
+  EXPECT_STREQ(third.pci_address, "");
+  EXPECT_EQ(third.numa_node, -1);
+  EXPECT_EQ(first.clock_mhz, 1980u);
+  EXPECT_EQ(first.l2_bytes, uint64_t{50} << 20);
+  EXPECT_EQ(describe_gpu(1, second).substr(0, 58), "GPU1: Fake GPU, 4 multiprocessors, 1980 MHz, L2 50 MB, mem");
+  EXPECT_NE(describe_gpu(1, second).find("compute capability 9.0, PCI 0000:ca:00.0, NUMA node 1"), std::string::npos);
+  EXPECT_NE(describe_gpu(2, third).find("PCI address not known, NUMA node not known"), std::string::npos);
   devices.clear();
   expect_clean(fake);
 }

@@ -33,7 +33,18 @@ typedef struct FilesSource
 static bool
 files_announce(TbSource *source, TbServiceQuery *query, TbInputSize *size)
 {
-	((FilesSource *) source)->query = query;
+	FilesSource *files = (FilesSource *) source;
+
+	files->query = query;
+	/* A table's files lie together, mostly. */
+	for (int i = 0; i < files->nparts; i++)
+		if (files->parts[i].table->nfiles > 0)
+		{
+			TbGpuPreference preference = tb_gpus_of_file(
+				files->parts[i].table->files[0].path);
+
+			tb_service_query_prefer(query, &preference, files->parts[i].table->nfiles);
+		}
 	return true;
 }
 

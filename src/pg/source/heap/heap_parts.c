@@ -504,6 +504,30 @@ tb_heap_parts_most_is_buffered(const TbHeapParts *parts)
 	return buffered > parts->total_blocks / 2.0;
 }
 
+/* Partitions of one tablespace count together if they follow each other. */
+void
+tb_heap_parts_prefer_gpus(const TbHeapParts *parts, TbServiceQuery *query)
+{
+	uint64 blocks = 0;
+
+	if (tb_service_query_spec(query)->device == TB_DEVICE_HOST)
+		return;
+	for (uint32 i = 0; i < parts->nparts; i++)
+	{
+		Oid tablespace = parts->parts[i].rel->rd_node.spcNode;
+
+		blocks += parts->parts[i].blocks_to_read;
+		if (i + 1 == parts->nparts ||
+			parts->parts[i + 1].rel->rd_node.spcNode != tablespace)
+		{
+			TbGpuPreference preference = tb_gpus_of_tablespace(tablespace);
+
+			tb_service_query_prefer(query, &preference, blocks);
+			blocks = 0;
+		}
+	}
+}
+
 void
 tb_heap_parts_end(TbHeapParts *parts)
 {

@@ -127,6 +127,9 @@ extern double tb_heap_parts_buffered_blocks(const TbHeapPart *part);
 /* Whether most of all blocks are such. */
 extern bool tb_heap_parts_most_is_buffered(const TbHeapParts *parts);
 
+/* Before QUERY: GPUs near the drives of most blocks. */
+extern void tb_heap_parts_prefer_gpus(const TbHeapParts *parts, TbServiceQuery *query);
+
 extern void tb_heap_parts_end(TbHeapParts *parts);
 
 #endif

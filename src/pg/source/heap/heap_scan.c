@@ -88,6 +88,7 @@ static bool
 announce_files(TbHeapScan *scan)
 {
 	tb_heap_parts_classify(scan->parts);
+	tb_heap_parts_prefer_gpus(scan->parts, scan->query);
 	return tb_heap_parts_send_files(scan->parts, scan->query);
 }
 

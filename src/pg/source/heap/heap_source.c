@@ -208,6 +208,7 @@ heap_announce(TbSource *source, TbServiceQuery *query, TbInputSize *size)
 	tb_heap_parts_classify(heap->parts);
 	size->nblocks = heap->parts->total_blocks;
 	size->copied = tb_heap_parts_most_is_buffered(heap->parts);
+	tb_heap_parts_prefer_gpus(heap->parts, query);
 	return true;
 }
 

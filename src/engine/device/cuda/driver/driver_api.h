@@ -64,7 +64,9 @@ enum : Result {
 };
 
 enum DeviceAttribute : int {
+  kClockRate = 13,  // kHz
   kMultiprocessorCount = 16,
+  kL2CacheSize = 38,  // bytes
   kComputeCapabilityMajor = 75,
   kComputeCapabilityMinor = 76,
 };
@@ -120,6 +122,7 @@ inline constexpr int kGranularityMinimum = 0;
   F(CALL, device_get_name, "cuDeviceGetName", (char* name, int length, DeviceOrdinal device))                         \
   F(CALL, device_get_attribute, "cuDeviceGetAttribute", (int* value, int attribute, DeviceOrdinal device))            \
   F(CALL, device_total_mem, "cuDeviceTotalMem_v2", (size_t* bytes, DeviceOrdinal device))                             \
+  F(CALL, device_get_pci_bus_id, "cuDeviceGetPCIBusId", (char* address, int length, DeviceOrdinal device))            \
   F(CALL, device_get_uuid, "cuDeviceGetUuid_v2", (void* uuid, DeviceOrdinal device))                                  \
   F(CALL, primary_ctx_retain, "cuDevicePrimaryCtxRetain", (Context * context, DeviceOrdinal device))                  \
   F(RELEASE, primary_ctx_release, "cuDevicePrimaryCtxRelease_v2", (DeviceOrdinal device))                             \

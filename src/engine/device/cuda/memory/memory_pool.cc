@@ -141,6 +141,7 @@ Block MemoryPool::allocate(const Driver& driver, uint64_t bytes, MemoryAccount* 
 CallResult MemoryPool::take(const Driver& driver, uint64_t size, uint64_t* address) {
   if (kind_ == Kind::DEVICE) return driver.mem_alloc(address, static_cast<size_t>(size));
   void* pointer = nullptr;
+  const NumaBinding::MemoryScope scope(numa_);
   const CallResult call = driver.mem_host_alloc(&pointer, static_cast<size_t>(size), kHostAllocPortable);
   *address = reinterpret_cast<uint64_t>(pointer);
   return call;

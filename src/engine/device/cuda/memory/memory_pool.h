@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "engine/device/cuda/driver/driver.h"
+#include "engine/topology/numa_binding.h"
 
 namespace turbine::cuda {
 
@@ -89,6 +90,9 @@ class MemoryPool {
   /* Gives the driver what nobody uses. */
   void release_unused() noexcept;
 
+  /* Before the first block: where memory of a PINNED pool is. */
+  void prefer_node(const NumaBinding& numa) { numa_ = numa; }
+
   /* Percent of a device's memory that nobody else uses which queries and columns may have together. */
   static constexpr uint64_t kShareOfFree = 85;
 
@@ -110,6 +114,7 @@ class MemoryPool {
   const Context context_;
   std::atomic<uint64_t> budget_;  // changed under mutex_
   const uint64_t max_cached_;
+  NumaBinding numa_;
 
   mutable std::mutex mutex_;  // protects what follows
   struct FreeBlocks {

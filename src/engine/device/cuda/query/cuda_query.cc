@@ -96,7 +96,10 @@ CudaQuery::CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCa
   worker_stats_.bytes_to_device = stats_.bytes_to_device = resources_.tables_bytes();
   busy_.reserve(kMostLanes);
   lanes_.reserve(kMostLanes);
-  worker_ = std::thread([this] { run(); });
+  worker_ = std::thread([this] {
+    context_->numa().bind_thread();
+    run();
+  });
   context_->queries_running.fetch_add(1, std::memory_order_relaxed);
   context_->queries_total.fetch_add(1, std::memory_order_relaxed);
 }

@@ -85,6 +85,7 @@ void SegmentBatch::find_memory() {
   missing_.clear();
   for (size_t i = 0; i < columns_.size(); i++)
     if (!addresses_[i]) missing_.push_back(i);
+  if (morsel_->stored) tier_.count_found(columns_.size() - missing_.size(), missing_.size());
   cut_pieces();
   MemoryPool& device = context_.device_memory();
   uint64_t own_size = 0;
@@ -143,7 +144,10 @@ void SegmentBatch::prepare(const std::shared_ptr<const SegmentMorsel>& morsel,
   ncolumns_ = ncolumns;
   try {
     known_ = tier_.find_description(morsel, query_, pins_);
-    if (known_) return;
+    if (known_) {
+      tier_.count_found(known_->columns, 0);
+      return;
+    }
     lay_out();
     find_memory();
   } catch (...) {
@@ -243,7 +247,7 @@ void SegmentBatch::keep() {
       tier_.publish(*columns_[missing_[i]], piece.extent, addresses_[missing_[i]]);
   }
   if (!known_ && all_stay && morsel_->lasting && tier_.capacity() > 0) {
-    SegmentTier::Description description{places(), runs(), nruns(), nrows_, bytes_, {}};
+    SegmentTier::Description description{places(), runs(), nruns(), nrows_, bytes_, {}, columns_.size()};
     for (const auto& [dictionary, copy] : dictionaries_) description.dictionaries.push_back({dictionary, copy});
     tier_.keep_description(morsel_, std::move(description), std::move(description_), pins_);
   }

@@ -221,6 +221,10 @@ TEST_F(SegmentBatchTest, WhatIsKeptIsNotCopiedAgain) {
   for (const Chunk& chunk : chunks_)
     for (const TakenSegment& taken : chunk.segments->segments) bytes += taken.segment->columns[0].data->bytes();
   EXPECT_GE(first.stats.bytes_to_device, second.stats.bytes_to_device + bytes);
+  // Both runs took one column of each segment: the first one's crossed, the second one's were there.
+  const TbDeviceInfo info = (**device_).info();
+  EXPECT_GT(info.cache_misses, 0u);
+  EXPECT_EQ(info.cache_hits, info.cache_misses);
   // Nor is what was described: arguments remain.
   EXPECT_LE(second.stats.bytes_to_device, chunks_.size() * 2048);
 }

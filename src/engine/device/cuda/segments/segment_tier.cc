@@ -96,6 +96,17 @@ void SegmentTier::Pins::release() {
   if (--tier_.lanes_ == 0) tier_.retired_.clear();
 }
 
+SegmentTier::Found SegmentTier::found() const {
+  std::lock_guard lock(mutex_);
+  return found_;
+}
+
+void SegmentTier::count_found(uint64_t hits, uint64_t misses) {
+  std::lock_guard lock(mutex_);
+  found_.hits += hits;
+  found_.misses += misses;
+}
+
 void SegmentTier::find(std::span<const StoredColumn* const> columns, uint64_t query, Pins& pins, DevicePtr* addresses) {
   std::lock_guard lock(mutex_);
   uint32_t last = UINT32_MAX;

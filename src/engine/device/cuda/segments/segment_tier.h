@@ -35,6 +35,13 @@ class SegmentTier {
   uint64_t slab_size() const { return slab_size_; }
   uint64_t used() const;
 
+  /* Since the start: columns of segments of which a task found copies here, and those that had to cross. */
+  struct Found {
+    uint64_t hits, misses;
+  };
+  Found found() const;
+  void count_found(uint64_t hits, uint64_t misses);
+
   /* Which slabs a lane reads or writes. */
   class Pins {
    public:
@@ -84,6 +91,7 @@ class SegmentTier {
     uint32_t nruns = 0, nrows = 0;
     uint64_t bytes = 0;  // of the columns
     std::vector<NamedDictionary> dictionaries;  // that the places name
+    uint64_t columns = 0;
   };
   /* Null: there is none. All that it names is pinned. */
   std::shared_ptr<const Description> find_description(const std::shared_ptr<const SegmentMorsel>& morsel,
@@ -143,6 +151,7 @@ class SegmentTier {
   std::vector<Slab> slabs_;
   uint32_t open_[2] = {UINT32_MAX, UINT32_MAX};  // slabs that space is given out of: of others, of pinned columns
   uint64_t queries_ = 0;
+  Found found_{};
   uint64_t bytes_ = 0;  // of slabs and dictionaries
   uint32_t lanes_ = 0;  // that have pins
   std::map<const TextDictionary*, DictionaryCopy> dictionaries_;

@@ -89,7 +89,16 @@ struct FakeDriver::Calls {
     FAKE_ENTER();
     *value = attribute == kComputeCapabilityMajor   ? fake.options_.major
              : attribute == kComputeCapabilityMinor ? fake.options_.minor
+             : attribute == kClockRate              ? 1980000
+             : attribute == kL2CacheSize            ? 50 << 20
                                                     : fake.options_.multiprocessors;
+    return kSuccess;
+  }
+  static Result device_get_pci_bus_id(char* address, int length, DeviceOrdinal device) {
+    FAKE_ENTER();
+    const auto& addresses = fake.options_.pci_addresses;
+    if (static_cast<size_t>(device) >= addresses.size()) return kNotFound;
+    std::strncpy(address, addresses[static_cast<size_t>(device)].c_str(), static_cast<size_t>(length));
     return kSuccess;
   }
   static Result device_total_mem(size_t* bytes, DeviceOrdinal) {

@@ -32,7 +32,8 @@ struct FakeOptions {
   int driver_version = 13000;
   int major = 9, minor = 0;
   int multiprocessors = 4;
-  uint64_t memory = uint64_t{4} << 30;  // of each device
+  std::vector<std::string> pci_addresses = {"0000:17:00.0"};  // of those of more devices nothing is known
+  uint64_t memory = uint64_t{4} << 30;                        // of each device
   unsigned most_delay_us = 50;  // before each piece of a stream's work
   Result launch_result = kSuccess;  // of every kernel launch; else no kernel runs
   ModuleLoader load_module;         // none: kernels are what tests have registered

@@ -8,6 +8,7 @@
  * The environment says what there is:
  *   TURBINE_STAND_IN_GPUS      how many GPUs (1)
  *   TURBINE_STAND_IN_MEMORY    megabytes of each (4096)
+ *   TURBINE_STAND_IN_PCI       where they are in the PCI tree, with commas between
  *   TURBINE_STAND_IN_MAJOR     major number of their compute capability (9)
  *   TURBINE_STAND_IN_LAUNCHES  "fail": every launch fails with a result that leaves the context whole
  *   TURBINE_STAND_IN_BLOCKS    blocks of a kernel that are under way at a time (4)
@@ -16,6 +17,8 @@
  */
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
+#include <string>
 #include <string_view>
 
 #include "engine/device/cuda/testing/fake_driver.cc"  // for FakeDriver::Calls
@@ -45,6 +48,12 @@ FakeOptions stand_in_options() {
     options.launch_result = kLaunchOutOfResources;
   options.load_module = turbine::ptx::ptx_modules(static_cast<uint32_t>(number_named("TURBINE_STAND_IN_BLOCKS", 4)),
                                                   static_cast<uint32_t>(number_named("TURBINE_STAND_IN_SEED", 1)));
+  // One address for each device, with commas between.
+  if (const char* addresses = std::getenv("TURBINE_STAND_IN_PCI")) {
+    options.pci_addresses.clear();
+    std::istringstream list(addresses);
+    for (std::string address; std::getline(list, address, ',');) options.pci_addresses.push_back(address);
+  }
   return options;
 }
 
