@@ -53,6 +53,7 @@ PARTS = {
     "threads": ("src/engine/threads", "wire"),
     "limits": ("src/engine/limits", ""),
     "memory": ("src/engine/memory", "wire"),
+    "storage": ("src/engine/storage", "contract profile threads wire"),
     "group_fold": ("src/engine/group_fold", "tables contract catalog program wire"),
     "store": ("src/engine/store", "tables contract catalog rt program wire memory"),
     "device": ("src/engine/device", "tables contract catalog rt program profile wire threads limits memory group_fold store"),
@@ -64,18 +65,18 @@ PARTS = {
     "code": ("src/engine/code", "tables contract catalog program wire threads limits device"),
     "slots": ("src/engine/slots", "tables contract catalog program profile wire device"),
     "source": ("src/engine/source",
-               "tables contract catalog program profile rt wire threads limits memory store device code slots "
+               "tables contract catalog program profile rt wire threads limits memory storage store device code slots "
                "file_values"),
     "result": ("src/engine/result", "tables contract catalog program profile wire threads memory group_fold device"),
     "execution": ("src/engine/execution",
-             "tables contract catalog program profile wire threads limits memory device machine code slots store source "
+             "tables contract catalog program profile wire threads limits memory storage device machine code slots store source "
              "result"),
     "exports": ("src/engine/exports", "contract wire device code execution"),
 
     "file_reader": ("src/file_reader", "contract file_values"),
     "compiler": ("src/compiler", "tables contract catalog program rt"),
     "daemon": ("src/daemon",
-               "tables contract catalog program profile wire device machine code slots source result execution "
+               "tables contract catalog program profile wire storage device machine code slots source result execution "
                "exports"),
 
     # Programs of their own, which share with the service what files mean, and nothing else.

@@ -86,7 +86,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 24
+#define TB_WIRE_VERSION 25
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -223,6 +223,9 @@ typedef struct TbFiles
 #define TB_QUERY_TRACE 0x40u   /* besides, TRACE messages come before it */
 /* PROJECT without a result plan: rows come back in the table's order, or the query fails */
 #define TB_QUERY_IN_ORDER 0x80u
+/* The way of direct blocks and of files: one of these, or neither for `auto` */
+#define TB_QUERY_PAST_CACHE 0x100u	/* all with O_DIRECT */
+#define TB_QUERY_BY_PAGE_CACHE 0x200u /* none */
 #define TB_ANY_DEVICE 0xffffffffu
 typedef struct TbQuery
 {
@@ -252,7 +255,8 @@ typedef struct TbQuery
 	uint32_t gpus;
 	uint64_t affinity;
 	uint32_t stream_size; /* of the TbStream with its columns; 0: none */
-	uint32_t reserved;
+	float	 direct_share; /* of D's memory: from a table of this size on, `auto` reads with
+							* O_DIRECT what the page cache has not got */
 	/* program bytes, padded to 8; the parameter block, padded to 8; the result
 	 * plan, padded to 8; the continuation, padded to 8; TbColumnLeft columns[columns_left];
 	 * the stream. What is not there needs no padding before it */
@@ -791,6 +795,13 @@ typedef struct TbKeyBounds
 
 #define TB_MAX_KEY_BOUNDS 4 /* of a table's first keys */
 
+/* How D reads past the page cache. */
+typedef enum TbStorageMethod
+{
+	TB_STORAGE_THREADS, /* the kernel refuses io_uring */
+	TB_STORAGE_IO_URING
+} TbStorageMethod;
+
 /* What EXPLAIN (ANALYZE) shows, and of a table what leaves need not be read for.
  * Times are summed over threads. */
 typedef struct TbQueryDone
@@ -835,6 +846,11 @@ typedef struct TbQueryDone
 	uint64_t file_pages; /* of batches that were read: those that an index tells of */
 	uint64_t file_pages_excluded;	   /* of these: not read */
 	uint64_t file_batches_cached;	   /* of file_batches: no row was read */
+	uint64_t drive_bytes;	/* of bytes_read: with O_DIRECT, the rest by the page cache */
+	uint64_t drive_us;		/* while at least one chunk was waiting for a drive */
+	uint64_t page_cache_us; /* the same of reads by the page cache */
+	uint32_t storage_method; /* TbStorageMethod */
+	uint32_t reserved;
 	uint64_t phase_ns[TB_PHASE_COUNT]; /* PROFILE: from READY until now, each moment
 										* shared by what threads and streams were at; WAIT:
 										* nothing was done */
@@ -890,7 +906,7 @@ static_assert(sizeof(TbChunkDone) == 24, "TbChunkDone layout");
 static_assert(sizeof(TbResultBatch) == 32, "TbResultBatch layout");
 static_assert(sizeof(TbSlotFree) == 8, "TbSlotFree layout");
 static_assert(sizeof(TbKeyBounds) == 24, "TbKeyBounds layout");
-static_assert(sizeof(TbQueryDone) == 536, "TbQueryDone layout");
+static_assert(sizeof(TbQueryDone) == 568, "TbQueryDone layout");
 static_assert(sizeof(TbTrace) == 16, "TbTrace layout");
 #endif
 

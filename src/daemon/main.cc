@@ -117,6 +117,11 @@ void serve(const Options& options) {
     log_message(LogLevel::kInfo, "device %u: %s, %u units, %s, memory budget %llu MB", i, info.name, info.units,
                 info.target, static_cast<unsigned long long>(info.memory_budget >> 20));
   }
+  if (engine.storage.uses_ring())
+    log_message(LogLevel::kInfo, "reads past the page cache: io_uring");
+  else
+    log_message(LogLevel::kInfo, "reads past the page cache: threads, since io_uring is not allowed: %s",
+                engine.storage.why_no_ring().c_str());
   Exports exports(engine.devices, engine.admission);
   const std::unique_ptr<ExportServer> importers = export_server(exports, options);
   SessionContext context{engine, exports, nonce, new_generation()};

@@ -48,7 +48,8 @@ Engine::Engine(const EngineOptions& options, FoundDevices found, uint64_t cache_
       leases(slot_memory),
       admission(budgets(devices)),
       merger(column_store),
-      readers("reader", reader_threads()) {}
+      readers("reader", reader_threads()),
+      storage(readers) {}
 
 TbDeviceInfo Engine::device_info(uint32_t index) {
   TbDeviceInfo info = devices[index]->info();

@@ -21,6 +21,7 @@
 #include "engine/slots/slot_leases.h"
 #include "engine/slots/slot_memory.h"
 #include "engine/source/heap/mapped_files.h"
+#include "engine/storage/storage_reader.h"
 #include "engine/store/column_store.h"
 #include "engine/threads/worker_pool.h"
 
@@ -58,6 +59,7 @@ class Engine {
   MappedFiles mapped_files;
   SegmentMerger merger;
   WorkerPool readers;
+  StorageReader storage;
 
   /* A device as STATUS shows it. */
   TbDeviceInfo device_info(uint32_t index);

@@ -152,6 +152,68 @@ explain_blocks(const TbRunStats *stats, ExplainState *es)
 	explain_why_buffered("", &stats->blocks, es);
 }
 
+static double
+gigabytes_per_second(uint64 bytes, uint64 us)
+{
+	return us > 0 ? (double) bytes / 1e3 / (double) us : 0;
+}
+
+/* How the drive was reached, if it was. */
+static const char *
+method_name(const TbQueryDone *done)
+{
+	if (done->drive_bytes == 0)
+		return "page cache";
+	return done->storage_method == TB_STORAGE_IO_URING ? "io_uring" : "threads";
+}
+
+/* One way that blocks came from files, and how fast while it was in use. */
+static void
+append_way(StringInfo text, const char *label, uint64 bytes, uint64 us,
+		   const ExplainState *es)
+{
+	appendStringInfo(text, ", %s=" UINT64_FORMAT " blocks", label, bytes / BLCKSZ);
+	if (es->timing && us > 0)
+		appendStringInfo(text, ", %.2f GB/s", gigabytes_per_second(bytes, us));
+}
+
+/* How direct blocks were read: from the drive past the page cache, and by the page cache.
+ * These are all that the service has read, blocks that have moved since included. */
+static void
+explain_direct(const char *prefix, const TbRunStats *stats, ExplainState *es)
+{
+	const TbQueryDone *done = &stats->service.done;
+	uint64			   cached = done->bytes_read - Min(done->drive_bytes, done->bytes_read);
+	StringInfoData	   text;
+
+	if (stats->files > 0 || done->bytes_read == 0)
+		return;
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		initStringInfo(&text);
+		appendStringInfo(&text, "enabled (%s)", method_name(done));
+		if (done->drive_bytes > 0)
+			append_way(&text, "load", done->drive_bytes, done->drive_us, es);
+		if (cached > 0)
+			append_way(&text, done->drive_bytes > 0 ? "page cache" : "load", cached,
+					   done->page_cache_us, es);
+		ExplainPropertyText(psprintf("%sDirect SQL", prefix), text.data, es);
+		pfree(text.data);
+		return;
+	}
+	ExplainPropertyText(psprintf("%sDirect SQL", prefix), method_name(done), es);
+	ExplainPropertyUInteger(psprintf("%sDrive Blocks", prefix), NULL,
+							done->drive_bytes / BLCKSZ, es);
+	ExplainPropertyUInteger(psprintf("%sPage Cache Blocks", prefix), NULL, cached / BLCKSZ,
+							es);
+	if (!es->timing)
+		return;
+	ExplainPropertyFloat(psprintf("%sDrive Rate", prefix), "GB/s",
+						 gigabytes_per_second(done->drive_bytes, done->drive_us), 3, es);
+	ExplainPropertyFloat(psprintf("%sPage Cache Rate", prefix), "GB/s",
+						 gigabytes_per_second(cached, done->page_cache_us), 3, es);
+}
+
 static const char *
 left_out(const char *by, uint64 segments)
 {
@@ -247,6 +309,7 @@ explain_files(const TbRunStats *stats, ExplainState *es)
 									 done->file_batches_excluded, done->file_batches_cached,
 									 (done->bytes_read + 1023) / 1024),
 							es);
+		explain_direct_files(done, es);
 		explain_file_indexes(done, es);
 		return;
 	}
@@ -256,6 +319,25 @@ explain_files(const TbRunStats *stats, ExplainState *es)
 	ExplainPropertyUInteger("File Batches Cached", NULL, done->file_batches_cached, es);
 	explain_file_indexes(done, es);
 	ExplainPropertyUInteger("File Bytes Read", "B", done->bytes_read, es);
+	ExplainPropertyUInteger("File Drive Bytes", "B", done->drive_bytes, es);
+}
+
+/* Whole blocks of the drive, so more than the columns' bytes. */
+static void
+explain_direct_files(const TbQueryDone *done, ExplainState *es)
+{
+	const char *rate = "";
+
+	if (done->drive_bytes == 0 || es->format != EXPLAIN_FORMAT_TEXT)
+		return;
+	if (es->timing && done->drive_us > 0)
+		rate = psprintf(", %.2f GB/s",
+						gigabytes_per_second(done->drive_bytes, done->drive_us));
+	ExplainPropertyText("Direct SQL",
+						psprintf("enabled (%s), load=" UINT64_FORMAT "kB%s",
+								 method_name(done), (done->drive_bytes + 1023) / 1024,
+								 rate),
+						es);
 }
 
 /* Parallel workers that helped with the buffered blocks, and how many they took. */
@@ -352,6 +434,7 @@ tb_explain_stats(const TbRunStats *stats, ExplainState *es)
 	ExplainPropertyText("Device", ran ? stats->service.device_name : "none", es);
 	if (stats->files == 0)
 		explain_blocks(stats, es);
+	explain_direct("", stats, es);
 	explain_files(stats, es);
 	explain_segments("", stats, es);
 	explain_feeders(stats, es);
@@ -567,6 +650,7 @@ show_table(Shower *shower, const TbRunStats *stats)
 										 psprintf(" feeders=%u", stats->feeders.launched)),
 							es);
 		explain_why_buffered("Inner ", &stats->blocks, es);
+		explain_direct("Inner ", stats, es);
 		explain_segments("Inner ", stats, es);
 		return;
 	}
@@ -580,6 +664,7 @@ show_table(Shower *shower, const TbRunStats *stats)
 	ExplainPropertyUInteger("Inner Blocks Direct", NULL, stats->blocks.direct, es);
 	ExplainPropertyUInteger("Inner Blocks Cached", NULL, stats->blocks.cached, es);
 	explain_why_buffered("Inner ", &stats->blocks, es);
+	explain_direct("Inner ", stats, es);
 	explain_segments("Inner ", stats, es);
 	ExplainPropertyBool("Inner Table Kept", done->table_kept != 0, es);
 	if (on_gpu)

@@ -14,6 +14,7 @@
 #include <bit>
 #include <cstring>
 
+#include "engine/limits/process_limits.h"
 #include "engine/profile/query_profile.h"
 #include "engine/profile/stopwatch.h"
 #include "engine/source/files/arrow/open_table_file.h"
@@ -117,6 +118,11 @@ std::vector<WantedColumn> FileSource::wanted_columns(const FilePartRequest& requ
   return wanted;
 }
 
+FileReading FileSource::reading_of(int fd) const {
+  const uint64_t bytes = std::max(file_version(fd).size, table_bytes_);
+  return {&storage_, choose_read_path(path_, direct_share_, bytes, memory_limit()), files_read_};
+}
+
 void FileSource::add(std::span<const uint8_t> bytes, int fd) {
   // Check the request.
   const FilePartRequest request = parse_file_part(bytes);
@@ -134,7 +140,7 @@ void FileSource::add(std::span<const uint8_t> bytes, int fd) {
     std::vector<ColumnKey> keys;
     for (size_t i = 0; i < columns.size(); i++)
       keys.push_back(file_column_key(program_.columns()[i], decoded_with(columns[i])));
-    auto file = open_table_file(fd, request.part.format, std::move(columns));
+    auto file = open_table_file(fd, request.part.format, std::move(columns), reading_of(fd));
     FileSegments segments(*file);
     // Take what the store has.
     const bool cached = (request.part.flags & TB_FILE_PART_CACHED) != 0 && is_settled(file->version());
@@ -289,6 +295,8 @@ void FileSource::run_job() {
 void FileSource::note(const BatchesRead& read) {
   sink().totals().change([&](TbQueryDone& totals) {
     totals.bytes_read += read.bytes;
+    totals.drive_bytes += files_read_->drive_bytes.exchange(0);
+    totals.drive_us += files_read_->drive_us.exchange(0);
     totals.decode_us += read.us;
     totals.rows_in += read.rows_excluded + read.rows_streamed;
     totals.rows_passed += read.rows_streamed;

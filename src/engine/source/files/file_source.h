@@ -25,6 +25,7 @@
 #include "engine/source/files/file_part.h"
 #include "engine/source/files/segment_tasks.h"
 #include "engine/source/files/table_file.h"
+#include "engine/source/part_kinds.h"
 #include "engine/source/segments/segment_source.h"
 #include "engine/source/source.h"
 #include "engine/store/column_store.h"
@@ -35,9 +36,16 @@ namespace turbine {
 
 class FileSource final : public PartSource {
  public:
-  FileSource(ColumnStore& store, const Program& program, SegmentSource& segments, WorkerPool& workers,
-             QueryProfile* profile)
-      : store_(store), program_(program), segments_(segments), workers_(workers), profile_(profile) {}
+  explicit FileSource(const PartNeeds& needs)
+      : store_(needs.store),
+        program_(needs.program),
+        segments_(needs.segments),
+        workers_(needs.workers),
+        storage_(needs.storage),
+        path_(needs.path),
+        direct_share_(needs.direct_share),
+        table_bytes_(needs.table_bytes),
+        profile_(needs.profile) {}
   ~FileSource() override { FileSource::stop(); }
 
   void add(std::span<const uint8_t> bytes, int fd) override;
@@ -72,6 +80,7 @@ class FileSource final : public PartSource {
       return count;
     }
   };
+  FileReading reading_of(int fd) const;
   std::vector<WantedColumn> wanted_columns(const FilePartRequest& request) const;
   std::vector<std::shared_ptr<TextDictionary>> text_dictionaries(const FilePart& part);
   void start_jobs();
@@ -94,6 +103,11 @@ class FileSource final : public PartSource {
   const Program& program_;
   SegmentSource& segments_;
   WorkerPool& workers_;
+  StorageReader& storage_;
+  const StoragePath path_;
+  const double direct_share_;
+  const uint64_t table_bytes_;
+  const std::shared_ptr<FilesRead> files_read_ = std::make_shared<FilesRead>();
   QueryProfile* const profile_;  // null: nobody asks
   const std::shared_ptr<RowMemory> memory_ = std::make_shared<RowMemory>();
   uint32_t parts_ = 0;  // so far

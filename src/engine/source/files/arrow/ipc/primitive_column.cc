@@ -56,7 +56,7 @@ uint64_t PrimitiveColumn::bytes(uint64_t rows) const {
   return bytes_of_bits(rows * bits_) + (has_nulls_ ? bytes_of_bits(rows) : 0);
 }
 
-void PrimitiveColumn::read(arrow::io::ReadableFile& file, int64_t place, uint64_t first, uint64_t bytes,
+void PrimitiveColumn::read(arrow::io::RandomAccessFile& file, int64_t place, uint64_t first, uint64_t bytes,
                            uint8_t* to) const {
   const auto read = file.ReadAt(place + static_cast<int64_t>(first), static_cast<int64_t>(bytes), to);
   check_status(read.status());
@@ -64,7 +64,7 @@ void PrimitiveColumn::read(arrow::io::ReadableFile& file, int64_t place, uint64_
     throw FileError("column \"" + name_ + "\": the file ends before its values");
 }
 
-void PrimitiveColumn::append(arrow::io::ReadableFile& file, uint64_t from, uint32_t count, std::vector<uint8_t>& room,
+void PrimitiveColumn::append(arrow::io::RandomAccessFile& file, uint64_t from, uint32_t count, std::vector<uint8_t>& room,
                              ColumnRows& rows) const {
   if (conversion_->as_they_are() && !has_nulls_)
     return read(file, values_, from * bits_ / 8, uint64_t{count} * bits_ / 8, rows.append<uint8_t>(count));

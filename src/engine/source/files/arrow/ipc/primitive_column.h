@@ -29,7 +29,7 @@ class PrimitiveColumn {
 
   /* Appends the values from the batch's row `from` on. `room`: memory for what is converted, kept from one run of rows
    * to the next. Throws FileError, bad_alloc. */
-  void append(arrow::io::ReadableFile& file, uint64_t from, uint32_t count, std::vector<uint8_t>& room,
+  void append(arrow::io::RandomAccessFile& file, uint64_t from, uint32_t count, std::vector<uint8_t>& room,
               ColumnRows& rows) const;
 
   bool may_have_nulls() const { return has_nulls_; }
@@ -40,7 +40,7 @@ class PrimitiveColumn {
  private:
   /* In the file, of a buffer that has so many bits a row. */
   int64_t place_of(const IpcBuffer& buffer, uint64_t bits, const IpcBatch& batch) const;
-  void read(arrow::io::ReadableFile& file, int64_t place, uint64_t first, uint64_t bytes, uint8_t* to) const;
+  void read(arrow::io::RandomAccessFile& file, int64_t place, uint64_t first, uint64_t bytes, uint8_t* to) const;
 
   std::string name_;
   std::shared_ptr<arrow::DataType> type_;
