@@ -35,7 +35,8 @@ Engine::Engine(const EngineOptions& options, FoundDevices found)
              options.column_store_bytes != UINT64_MAX ? options.column_store_bytes : memory_limit() / 4) {}
 
 Engine::Engine(const EngineOptions& options, FoundDevices found, uint64_t cache_bytes)
-    : why_no_gpu(std::move(found.why_no_gpu)),
+    : memory(memory_limit()),
+      why_no_gpu(std::move(found.why_no_gpu)),
       devices(std::move(found.devices)),
       workers(*found.host_workers),
       compiler(options.compiler_path, options.compile_timeout_s),

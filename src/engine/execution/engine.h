@@ -42,6 +42,7 @@ class Engine {
  public:
   explicit Engine(const EngineOptions& options);
 
+  const uint64_t memory;                         // of the process, bytes
   std::string why_no_gpu;                        // for the log; "" if there is one
   std::vector<std::unique_ptr<Device>> devices;  // 0: the host
   WorkerPool& workers;                           // the host's

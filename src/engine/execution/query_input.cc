@@ -9,7 +9,6 @@
 
 #include <utility>
 
-#include "engine/limits/process_limits.h"
 #include "engine/wire/failure.h"
 #include "engine/wire/message_bytes.h"
 #include "engine/wire/protocol_error.h"
@@ -37,7 +36,7 @@ QueryInput::QueryInput(const Query& query, RelationFiles files, const TbQuery& r
       report_(query.report),
       profile_(query.profile),
       path_(choose_read_path(storage_path(request), request.direct_share, request.nblocks * TB_PAGE_SIZE,
-                             memory_limit())),
+                             engine_.memory)),
       segments_(engine_.column_store, program_, query.params, query.probed),
       heap_(*program_, segments_, std::move(files),
             {engine_.storage, engine_.readers, path_, (request.flags & TB_QUERY_CHECKSUMS) != 0}, profile_),
@@ -46,7 +45,7 @@ QueryInput::QueryInput(const Query& query, RelationFiles files, const TbQuery& r
       sources_{&segments_, &heap_, &columns_} {
   const PartNeeds needs{engine_.column_store, *program_, segments_, engine_.workers, profile_,
                         engine_.storage, storage_path(request), request.direct_share,
-                        request.nblocks * TB_PAGE_SIZE};
+                        request.nblocks * TB_PAGE_SIZE, engine_.memory};
   for (const auto& [kind, make] : part_kinds()) sources_.push_back((parts_[kind] = make(needs)).get());
 }
 

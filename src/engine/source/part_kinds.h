@@ -30,6 +30,7 @@ struct PartNeeds {
   StoragePath path;      // what pg_turbine.storage_path asks for
   double direct_share;   // of the memory: `auto` takes larger tables past the page cache
   uint64_t table_bytes;  // as the backend estimates it
+  uint64_t memory;       // of the process, bytes
 };
 using MakePartSource = std::unique_ptr<PartSource> (*)(const PartNeeds& needs);
 

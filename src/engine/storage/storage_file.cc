@@ -65,6 +65,20 @@ bool StorageFile::in_page_cache(uint64_t offset, uint64_t size) const {
   return true;
 }
 
+bool StorageFile::was_in_page_cache(uint64_t offset, uint64_t size) const {
+  std::call_once(look_once_, [this] {
+    struct stat file;
+    if (fstat(fd_, &file) != 0) return;
+    const auto bytes = static_cast<uint64_t>(std::max<off_t>(file.st_size, 0));
+    for (uint64_t at = 0; at < bytes; at += kExtentBytes)
+      were_there_.push_back(in_page_cache(at, std::min(kExtentBytes, bytes - at)));
+  });
+  if (size == 0) return false;
+  for (uint64_t extent = offset / kExtentBytes; extent <= (offset + size - 1) / kExtentBytes; extent++)
+    if (extent >= were_there_.size() || !were_there_[extent]) return false;
+  return true;
+}
+
 CachedRead StorageFile::read_cached(uint64_t offset, uint64_t size, uint8_t* to) const {
   int flags = RWF_NOWAIT;
   while (size > 0) {

@@ -4,7 +4,7 @@
  * Owns no file and no memory. Called by the sources of heap pages and of files of columns. It must end every request
  * exactly once, after the last read into the request's memory.
  *
- * A request is cut into reads of kReadBytes. A read ends well, or short, or with an error:
+ * A request is cut into reads of one extent of its file each. A read ends well, or short, or with an error:
  *   short          the rest is read, until the file ends;
  *   EINVAL         the file system takes no O_DIRECT: the page cache has it from now on;
  *   EAGAIN, EINTR  a thread repeats it;
@@ -24,9 +24,6 @@
 namespace turbine {
 namespace {
 
-/* docs/decisions/direct-reads.md has the measurements. */
-constexpr uint64_t kReadBytes = 1 << 20;
-
 bool is_aligned(const FileExtent& extent) {
   return ((extent.offset | extent.size | reinterpret_cast<uintptr_t>(extent.to)) & (kDirectAlignment - 1)) == 0;
 }
@@ -43,12 +40,15 @@ FileExtent rest_of(FileExtent extent, uint64_t done) {
 std::vector<FileExtent> cut(const std::vector<FileExtent>& extents) {
   std::vector<FileExtent> reads;
   for (FileExtent extent : extents) {
-    while (extent.size > kReadBytes) {
+    for (;;) {
+      // The first read ends where extents of the file do.
+      const uint64_t size = kExtentBytes - extent.offset % kExtentBytes;
+      if (extent.size <= size) break;
       FileExtent first = extent;
-      first.size = kReadBytes;
-      first.least = std::min(extent.least, kReadBytes);
+      first.size = size;
+      first.least = std::min(extent.least, size);
       reads.push_back(first);
-      extent = rest_of(extent, kReadBytes);
+      extent = rest_of(extent, size);
     }
     reads.push_back(extent);
   }
@@ -101,7 +101,7 @@ void StorageReader::start(const std::vector<FileExtent>& extents, ReadPath path,
   auto request = std::make_shared<Request>(reads.size(), std::move(done));
   for (const FileExtent& read : reads) {
     const bool past_cache = path == ReadPath::kDirect ||
-                            (path == ReadPath::kPastPageCache && !read.file->in_page_cache(read.offset, read.size));
+                            (path == ReadPath::kPastPageCache && !read.file->was_in_page_cache(read.offset, read.size));
     if (!past_cache || !is_aligned(read) || read.file->direct_fd() < 0)
       by_cache.push_back(read);
     else if (ring_)

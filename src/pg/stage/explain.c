@@ -262,6 +262,24 @@ explain_segments(const char *prefix, const TbRunStats *stats, ExplainState *es)
 							done->cached_bytes, es);
 }
 
+/* Whole blocks of the drive, so more than the columns' bytes. */
+static void
+explain_direct_files(const TbQueryDone *done, ExplainState *es)
+{
+	const char *rate = "";
+
+	if (done->drive_bytes == 0 || es->format != EXPLAIN_FORMAT_TEXT)
+		return;
+	if (es->timing && done->drive_us > 0)
+		rate = psprintf(", %.2f GB/s",
+						gigabytes_per_second(done->drive_bytes, done->drive_us));
+	ExplainPropertyText("Direct SQL",
+						psprintf("enabled (%s), load=" UINT64_FORMAT "kB%s",
+								 method_name(done), (done->drive_bytes + 1023) / 1024,
+								 rate),
+						es);
+}
+
 /* What indexes in files have left out: Bloom filters, and least and greatest values of
  * pages. */
 static void
@@ -320,24 +338,6 @@ explain_files(const TbRunStats *stats, ExplainState *es)
 	explain_file_indexes(done, es);
 	ExplainPropertyUInteger("File Bytes Read", "B", done->bytes_read, es);
 	ExplainPropertyUInteger("File Drive Bytes", "B", done->drive_bytes, es);
-}
-
-/* Whole blocks of the drive, so more than the columns' bytes. */
-static void
-explain_direct_files(const TbQueryDone *done, ExplainState *es)
-{
-	const char *rate = "";
-
-	if (done->drive_bytes == 0 || es->format != EXPLAIN_FORMAT_TEXT)
-		return;
-	if (es->timing && done->drive_us > 0)
-		rate = psprintf(", %.2f GB/s",
-						gigabytes_per_second(done->drive_bytes, done->drive_us));
-	ExplainPropertyText("Direct SQL",
-						psprintf("enabled (%s), load=" UINT64_FORMAT "kB%s",
-								 method_name(done), (done->drive_bytes + 1023) / 1024,
-								 rate),
-						es);
 }
 
 /* Parallel workers that helped with the buffered blocks, and how many they took. */
@@ -749,6 +749,64 @@ show_partitions(Shower *shower, int stage)
 	ExplainCloseGroup("Partitions", "Partitions", false, es);
 }
 
+/* What was planned of a join table, beside what show_table() says of it. */
+static void
+show_planned_table(const TbWork *work, ExplainState *es)
+{
+	double bytes = tb_cost_table_bytes(work);
+
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyText("Inner Table Plan",
+							psprintf("rows=%.0f size=%.0fkB", work->built, bytes / 1024),
+							es);
+		return;
+	}
+	ExplainPropertyFloat("Inner Rows Planned", NULL, work->built, 0, es);
+	ExplainPropertyFloat("Inner Table Size Planned", "B", bytes, 0, es);
+}
+
+/* Rows that come out of a join. Only of the last one the plan keeps an estimate, `planned`;
+ * -1: there is none. */
+static void
+show_joined_rows(double planned, uint64 rows, ExplainState *es)
+{
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		const char *plan = planned < 0 ? "" : psprintf(" (plan %.0f)", planned);
+
+		ExplainPropertyText("Joined Rows", psprintf(UINT64_FORMAT "%s", rows, plan), es);
+		return;
+	}
+	ExplainPropertyUInteger("Joined Rows", NULL, rows, es);
+	if (planned >= 0)
+		ExplainPropertyFloat("Joined Rows Planned", NULL, planned, 0, es);
+}
+
+/* Rows of the outer table that pass its filters, and the time that threads took to read
+ * and decode them. */
+static void
+show_outer_rows(const TbWork *work, const TbQueryDone *done, ExplainState *es)
+{
+	double ms = (done->read_us + done->decode_us) / 1000.0;
+
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		const char *time = es->timing ? psprintf(" in %.1f ms", ms) : "";
+
+		ExplainPropertyText("Outer Scan Rows",
+							psprintf(UINT64_FORMAT " of " UINT64_FORMAT " (plan %.0f)%s",
+									 done->rows_passed, done->rows_in, work->passing, time),
+							es);
+		return;
+	}
+	ExplainPropertyUInteger("Outer Scan Rows", NULL, done->rows_passed, es);
+	ExplainPropertyUInteger("Outer Scan Rows Read", NULL, done->rows_in, es);
+	ExplainPropertyFloat("Outer Scan Rows Planned", NULL, work->passing, 0, es);
+	if (es->timing)
+		ExplainPropertyFloat("Outer Scan Time", "ms", ms, 3, es);
+}
+
 /* Join `number` of the stage, between what goes in and what comes out. */
 static void
 show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
@@ -792,12 +850,20 @@ show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 		show_index(shower, inner, "Inner ");
 		show_partitions(shower, inner);
 		if (shower->ran && stats != NULL && stats->service.device_name[0] != '\0')
+		{
+			show_planned_table(&shower->run->stages[inner].info.work, es);
 			show_table(shower, stats);
+		}
 	}
 	if (shower->ran && outer_stats != NULL &&
 		number < lengthof(outer_stats->service.done.join_rows))
-		ExplainPropertyUInteger("Joined Rows", NULL,
-								outer_stats->service.done.join_rows[number], es);
+	{
+		const TbRunStage *outer = &shower->run->stages[stage];
+		bool			  is_last = number + 1 == outer->program->joins.count;
+
+		show_joined_rows(is_last ? outer->info.work.reaching : -1,
+						 outer_stats->service.done.join_rows[number], es);
+	}
 	if (!shared)
 	{
 		show_joins(shower, inner);
@@ -837,6 +903,15 @@ show_filters(Shower *shower, bool joined)
 	ExplainPropertyText("Outer Scan", table_name(shower, shower->run->nstages - 1), es);
 	tb_explain_filter("Outer Scan Filter", filters_of(&notes, true), node,
 					  shower->ancestors, es);
+	if (shower->ran)
+	{
+		const TbRunStage *outer = &shower->run->stages[shower->run->nstages - 1];
+		const TbRunStats *stats = tb_stage_run_stats(shower->run,
+													 shower->run->nstages - 1);
+
+		if (stats != NULL && stats->service.device_name[0] != '\0')
+			show_outer_rows(&outer->info.work, &stats->service.done, es);
+	}
 	show_index(shower, shower->run->nstages - 1, "");
 	show_partitions(shower, shower->run->nstages - 1);
 	show_joins(shower, shower->run->nstages - 1);

@@ -14,7 +14,6 @@
 #include <bit>
 #include <cstring>
 
-#include "engine/limits/process_limits.h"
 #include "engine/profile/query_profile.h"
 #include "engine/profile/stopwatch.h"
 #include "engine/source/files/arrow/open_table_file.h"
@@ -120,7 +119,7 @@ std::vector<WantedColumn> FileSource::wanted_columns(const FilePartRequest& requ
 
 FileReading FileSource::reading_of(int fd) const {
   const uint64_t bytes = std::max(file_version(fd).size, table_bytes_);
-  return {&storage_, choose_read_path(path_, direct_share_, bytes, memory_limit()), files_read_};
+  return {&storage_, choose_read_path(path_, direct_share_, bytes, memory_bytes_), files_read_};
 }
 
 void FileSource::add(std::span<const uint8_t> bytes, int fd) {

@@ -28,6 +28,7 @@
 #include "engine/source/part_kinds.h"
 #include "engine/source/segments/segment_source.h"
 #include "engine/source/source.h"
+#include "engine/storage/file_reading.h"
 #include "engine/store/column_store.h"
 #include "engine/threads/worker_pool.h"
 #include "engine/wire/requests.h"
@@ -45,6 +46,7 @@ class FileSource final : public PartSource {
         path_(needs.path),
         direct_share_(needs.direct_share),
         table_bytes_(needs.table_bytes),
+        memory_bytes_(needs.memory),
         profile_(needs.profile) {}
   ~FileSource() override { FileSource::stop(); }
 
@@ -106,7 +108,7 @@ class FileSource final : public PartSource {
   StorageReader& storage_;
   const StoragePath path_;
   const double direct_share_;
-  const uint64_t table_bytes_;
+  const uint64_t table_bytes_, memory_bytes_;
   const std::shared_ptr<FilesRead> files_read_ = std::make_shared<FilesRead>();
   QueryProfile* const profile_;  // null: nobody asks
   const std::shared_ptr<RowMemory> memory_ = std::make_shared<RowMemory>();

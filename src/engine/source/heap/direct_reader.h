@@ -26,8 +26,8 @@ std::optional<std::vector<FileExtent>> extents_of(const RelationFiles& files, st
 /* Do the pages have the checksums that PostgreSQL gave them? After they were read. */
 bool checksums_ok(std::span<const TbRun> runs, const uint8_t* pages);
 
-/* Does the page cache have all of the runs? */
-bool in_page_cache(const RelationFiles& files, std::span<const TbRun> runs);
+/* Did the page cache have all of the runs when their files were first looked at? */
+bool were_in_page_cache(const RelationFiles& files, std::span<const TbRun> runs);
 
 /* Reads what the runs have within `count` pages from page `first` on, which goes to the start of `pages`, as long as
  * the operating system has them in memory. */

@@ -149,14 +149,15 @@ TEST(DirectReader, WaitsForNoDriveWhereToldSo) {
   munmap(map, size);
   if (std::any_of(resident.begin(), resident.end(), [](unsigned char r) { return r & 1; }))
     GTEST_SKIP() << "the file system keeps its pages";
-  EXPECT_FALSE(in_page_cache(files, runs));
+  EXPECT_FALSE(were_in_page_cache(files, runs));
   EXPECT_TRUE(read_runs(files, runs, false, slot.data(), ReadPath::kPastPageCache));
   EXPECT_EQ(slot.back(), 7);
-  EXPECT_FALSE(in_page_cache(files, std::vector<TbRun>{{0, 0, 1}})) << "read past it";
+  EXPECT_FALSE(files.storage(0)->in_page_cache(0, TB_PAGE_SIZE)) << "read past it";
   EXPECT_EQ(read_cached(files, runs, 0, kPages, false, slot.data()), CachedRead::kNotCached);
   EXPECT_TRUE(read_runs(files, runs, false, slot.data()));
   EXPECT_EQ(slot.back(), 7);
-  EXPECT_TRUE(in_page_cache(files, runs));
+  EXPECT_TRUE(files.storage(0)->in_page_cache(0, size));
+  EXPECT_FALSE(were_in_page_cache(files, runs)) << "at first";
 }
 
 TEST(DirectReader, CrossesFiles) {

@@ -118,7 +118,7 @@ bool HeapSource::read_ahead(const std::shared_ptr<Fill>& fill, const Task& task)
   if (reading_.path == ReadPath::kDirect) return false;
   if (pages_of(fill->runs) != task.as<PagesInput>()->npages) return false;
   // A try would make the kernel read ahead into the page cache that is to be spared.
-  if (reading_.path == ReadPath::kPastPageCache && !in_page_cache(*fill->files, fill->runs)) return false;
+  if (reading_.path == ReadPath::kPastPageCache && !were_in_page_cache(*fill->files, fill->runs)) return false;
   auto read = [this, fill](uint32_t first, uint32_t count, uint8_t* pages) {
     const Stopwatch stopwatch;
     cache_clock_.begin();

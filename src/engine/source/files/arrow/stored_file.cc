@@ -21,9 +21,6 @@
 namespace turbine {
 namespace {
 
-/* Below, the page cache reads. */
-constexpr int64_t kLeastDirectBytes = 64 << 10;
-
 /* Of a thread: four reads of a drive at a time. */
 constexpr uint64_t kWindowBytes = 4 << 20;
 
@@ -88,7 +85,7 @@ arrow::Result<int64_t> StoredFile::clip(int64_t position, int64_t size) {
 }
 
 bool StoredFile::goes_past_cache(int64_t size) const {
-  return reading_.storage && reading_.path != ReadPath::kPageCache && size >= kLeastDirectBytes &&
+  return reading_.storage && reading_.path != ReadPath::kPageCache && size > 0 &&
          storage_.direct_fd() >= 0;
 }
 
@@ -99,15 +96,27 @@ arrow::Result<std::shared_ptr<arrow::Buffer>> StoredFile::ReadAt(int64_t positio
     ARROW_RETURN_NOT_OK(read_bytes(position, size, buffer->mutable_data()));
     return buffer;
   }
-  const int64_t from = block_start(position), end = block_end(position + size);
-  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> blocks, arrow::AllocateBuffer(end - from, kBlock, pool_));
-  const FileExtent extent{.file = &storage_,
-                          .offset = static_cast<uint64_t>(from),
-                          .size = static_cast<uint64_t>(end - from),
-                          .to = blocks->mutable_data(),
-                          .least = static_cast<uint64_t>(position + size - from)};
-  ARROW_RETURN_NOT_OK(read_status(reading_.read_now({extent})));
-  return arrow::SliceBuffer(std::move(blocks), position - from, size);
+  ARROW_ASSIGN_OR_RAISE(auto buffers, read_ranges({{position, size}}));
+  return std::move(buffers[0]);
+}
+
+arrow::Result<std::vector<std::shared_ptr<arrow::Buffer>>> StoredFile::read_ranges(const std::vector<Range>& ranges) {
+  std::vector<std::shared_ptr<arrow::Buffer>> buffers;
+  std::vector<FileExtent> extents;
+  for (const Range& range : ranges) {
+    ARROW_ASSIGN_OR_RAISE(const int64_t size, clip(range.position, range.size));
+    const int64_t from = block_start(range.position), end = block_end(range.position + size);
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> blocks, arrow::AllocateBuffer(end - from, kBlock, pool_));
+    if (size > 0)
+      extents.push_back({.file = &storage_,
+                         .offset = static_cast<uint64_t>(from),
+                         .size = static_cast<uint64_t>(end - from),
+                         .to = blocks->mutable_data(),
+                         .least = static_cast<uint64_t>(range.position + size - from)});
+    buffers.push_back(arrow::SliceBuffer(std::move(blocks), range.position - from, size));
+  }
+  ARROW_RETURN_NOT_OK(read_status(reading_.read_now(std::move(extents))));
+  return buffers;
 }
 
 arrow::Result<int64_t> StoredFile::ReadAt(int64_t position, int64_t size, void* to) {

@@ -1,13 +1,14 @@
 /*
  * stored_file.h - an open file as libarrow reads it, by way of the storage reader (engine/storage/).
  *
- * Large reads go past the page cache if the query's path says so. Small ones, such as footers, are not worth a drive's
- * round trip each, and go through the page cache.
+ * Reads go past the page cache if the query's path says so. That holds for small ones too, such as headers of batches:
+ * otherwise the kernel would read ahead of them, megabytes that nobody has asked for.
  */
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include <arrow/io/interfaces.h>
 #include <arrow/memory_pool.h>
@@ -38,10 +39,17 @@ class StoredFile final : public arrow::io::RandomAccessFile {
   arrow::Result<int64_t> ReadAt(int64_t position, int64_t size, void* to) override;
   arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(int64_t position, int64_t size) override;
 
+  struct Range {
+    int64_t position, size;
+  };
+  /* Do so many bytes go past the page cache? Then nobody reads ahead of small reads but their caller. */
+  bool goes_past_cache(int64_t size) const;
+  /* All of them at once, so that a drive has much to do; each short at the file's end. */
+  arrow::Result<std::vector<std::shared_ptr<arrow::Buffer>>> read_ranges(const std::vector<Range>& ranges);
+
  private:
   /* What the file has of them. */
   arrow::Result<int64_t> clip(int64_t position, int64_t size);
-  bool goes_past_cache(int64_t size) const;
   arrow::Status read_bytes(int64_t position, int64_t size, uint8_t* to);
   arrow::Status read_windows(int64_t position, int64_t size, uint8_t* to);
 

@@ -32,6 +32,11 @@ class PrimitiveColumn {
   void append(arrow::io::RandomAccessFile& file, uint64_t from, uint32_t count, std::vector<uint8_t>& room,
               ColumnRows& rows) const;
 
+  /* Where the file has rows from `first` on, and before `end`: values, then, if there are NULLs, their bits. */
+  std::vector<StoredFile::Range> ranges(uint64_t first, uint64_t end) const;
+  /* What these have, in the same order: rows are taken from there, and not read again. */
+  void hold(std::vector<StoredFile::Range> ranges, std::vector<std::shared_ptr<arrow::Buffer>> bytes);
+
   bool may_have_nulls() const { return has_nulls_; }
 
   /* Of the file, that so many rows take. */
@@ -48,6 +53,8 @@ class PrimitiveColumn {
   uint32_t bits_;  // of a value
   bool has_nulls_;
   int64_t values_ = 0, valid_ = 0;  // places in the file
+  std::vector<StoredFile::Range> held_ranges_;
+  std::vector<std::shared_ptr<arrow::Buffer>> held_;
 };
 
 }  // namespace turbine
