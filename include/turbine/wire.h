@@ -224,7 +224,7 @@ typedef struct TbFiles
 /* PROJECT without a result plan: rows come back in the table's order, or the query fails */
 #define TB_QUERY_IN_ORDER 0x80u
 /* The way of direct blocks and of files: one of these, or neither for `auto` */
-#define TB_QUERY_PAST_CACHE 0x100u	/* all with O_DIRECT */
+#define TB_QUERY_PAST_CACHE 0x100u	  /* all with O_DIRECT */
 #define TB_QUERY_BY_PAGE_CACHE 0x200u /* none */
 #define TB_ANY_DEVICE 0xffffffffu
 typedef struct TbQuery
@@ -254,7 +254,7 @@ typedef struct TbQuery
 	 * same `affinity`: a hash of the table that most rows come from; 0: none. */
 	uint32_t gpus;
 	uint64_t affinity;
-	uint32_t stream_size; /* of the TbStream with its columns; 0: none */
+	uint32_t stream_size;  /* of the TbStream with its columns; 0: none */
 	float	 direct_share; /* of D's memory: from a table of this size on, `auto` reads with
 							* O_DIRECT what the page cache has not got */
 	/* program bytes, padded to 8; the parameter block, padded to 8; the result
@@ -844,11 +844,11 @@ typedef struct TbQueryDone
 	uint64_t file_batches_excluded_by_pages; /* of these: the least and greatest values of
 											  * all pages */
 	uint64_t file_pages; /* of batches that were read: those that an index tells of */
-	uint64_t file_pages_excluded;	   /* of these: not read */
-	uint64_t file_batches_cached;	   /* of file_batches: no row was read */
-	uint64_t drive_bytes;	/* of bytes_read: with O_DIRECT, the rest by the page cache */
-	uint64_t drive_us;		/* while at least one chunk was waiting for a drive */
-	uint64_t page_cache_us; /* the same of reads by the page cache */
+	uint64_t file_pages_excluded; /* of these: not read */
+	uint64_t file_batches_cached; /* of file_batches: no row was read */
+	uint64_t drive_bytes;	 /* of bytes_read: with O_DIRECT, the rest by the page cache */
+	uint64_t drive_us;		 /* while at least one chunk was waiting for a drive */
+	uint64_t page_cache_us;	 /* the same of reads by the page cache */
 	uint32_t storage_method; /* TbStorageMethod */
 	uint32_t reserved;
 	uint64_t phase_ns[TB_PHASE_COUNT]; /* PROFILE: from READY until now, each moment

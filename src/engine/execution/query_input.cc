@@ -43,9 +43,9 @@ QueryInput::QueryInput(const Query& query, RelationFiles files, const TbQuery& r
       columns_(*program_),
       probed_(query.probed),
       sources_{&segments_, &heap_, &columns_} {
-  const PartNeeds needs{engine_.column_store, *program_, segments_, engine_.workers, profile_,
-                        engine_.storage, storage_path(request), request.direct_share,
-                        request.nblocks * TB_PAGE_SIZE, engine_.memory};
+  const FileStorage storage{engine_.storage, storage_path(request), request.direct_share,
+                            request.nblocks * TB_PAGE_SIZE, engine_.memory};
+  const PartNeeds needs{engine_.column_store, *program_, segments_, engine_.workers, profile_, storage};
   for (const auto& [kind, make] : part_kinds()) sources_.push_back((parts_[kind] = make(needs)).get());
 }
 

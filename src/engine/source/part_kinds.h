@@ -13,7 +13,7 @@
 #include "engine/profile/query_profile.h"
 #include "engine/source/segments/segment_source.h"
 #include "engine/source/source.h"
-#include "engine/storage/storage_reader.h"
+#include "engine/storage/file_reading.h"
 #include "engine/store/column_store.h"
 #include "engine/threads/worker_pool.h"
 
@@ -26,11 +26,7 @@ struct PartNeeds {
   SegmentSource& segments;
   WorkerPool& workers;
   QueryProfile* profile;  // or null
-  StorageReader& storage;
-  StoragePath path;      // what pg_turbine.storage_path asks for
-  double direct_share;   // of the memory: `auto` takes larger tables past the page cache
-  uint64_t table_bytes;  // as the backend estimates it
-  uint64_t memory;       // of the process, bytes
+  FileStorage storage;
 };
 using MakePartSource = std::unique_ptr<PartSource> (*)(const PartNeeds& needs);
 

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -18,6 +19,19 @@ namespace turbine {
 struct FilesRead {
   BusyClock clock;
   std::atomic<uint64_t> drive_bytes{0}, drive_us{0};  // while at least one read waited
+};
+
+/* What a query's sources of files are told of reading. */
+struct FileStorage {
+  StorageReader& reader;
+  StoragePath path;      // what pg_turbine.storage_path asks for
+  double direct_share;   // of the memory: `auto` takes larger tables past the page cache
+  uint64_t table_bytes;  // as the backend estimates it
+  uint64_t memory;       // of the process, bytes
+
+  ReadPath path_of(uint64_t file_bytes) const {
+    return choose_read_path(path, direct_share, std::max(file_bytes, table_bytes), memory);
+  }
 };
 
 struct FileReading {

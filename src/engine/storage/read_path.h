@@ -17,8 +17,8 @@ enum class ReadPath {
   kDirect         // everything is read with O_DIRECT
 };
 
-/* `share`: of the memory, from which on `auto` spares the page cache a table. `bytes`: of the table. `memory`: that this
- * process may use; 0: not known, so auto means the page cache. */
+/* `share`: of the memory, from which on `auto` spares the page cache a table. `bytes`: of the table. `memory`: that
+ * this process may use; 0: not known, so auto means the page cache. */
 ReadPath choose_read_path(StoragePath setting, double share, uint64_t bytes, uint64_t memory);
 
 }  // namespace turbine

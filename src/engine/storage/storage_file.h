@@ -47,8 +47,8 @@ class StorageFile {
    * not wait tells better. */
   bool in_page_cache(uint64_t offset, uint64_t size) const;
 
-  /* Did it have all of these extents of kExtentBytes when this was first asked? A read of what is there makes the kernel
-   * read ahead, so the page cache may have more each time, which would not save the drive a byte. */
+  /* Did it have all of these extents of kExtentBytes when this was first asked? A read of what is there makes the
+   * kernel read ahead, so the page cache may have more each time, which would not save the drive a byte. */
   bool was_in_page_cache(uint64_t offset, uint64_t size) const;
 
   /* Reads what the page cache has. (Of a file system that can not tell, such as tmpfs, everything is taken to be
@@ -61,7 +61,7 @@ class StorageFile {
   mutable std::once_flag open_once_, map_once_, look_once_;
   mutable std::atomic<bool> direct_refused_{false};
   mutable int direct_fd_ = -1;
-  mutable void* map_ = nullptr;   // never looked into: mincore(2) asks for a mapping
+  mutable void* map_ = nullptr;  // never looked into: mincore(2) asks for a mapping
   mutable uint64_t mapped_ = 0;
   mutable std::vector<bool> were_there_;  // by extent
 };

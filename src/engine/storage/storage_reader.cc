@@ -73,11 +73,7 @@ struct StorageReader::Request {
 
   void read_done() {
     if (left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    done({.ok = !failed,
-          .error = error,
-          .drive_bytes = drive_bytes,
-          .page_cache_bytes = page_cache_bytes,
-          .us = us});
+    done({.ok = !failed, .error = error, .drive_bytes = drive_bytes, .page_cache_bytes = page_cache_bytes, .us = us});
   }
 };
 

@@ -272,14 +272,15 @@ TEST_F(StorageReaderTest, ManyReadsAtOnce) {
     uint8_t* to = memory.data() + uint64_t(i) * 8 * kDirectAlignment;
     std::vector<FileExtent> extents;
     for (uint64_t part = 0; part < 8; part++)
-      extents.push_back({&file, (static_cast<uint64_t>(i) * 8 + part) * kDirectAlignment,
-                         kDirectAlignment, to + part * kDirectAlignment, kDirectAlignment});
-    reader.read(std::move(extents), i % 3 == 0 ? ReadPath::kPageCache : ReadPath::kDirect, [&](const ExtentsRead& read) {
-      std::lock_guard lock(mutex);
-      done++;
-      good += read.ok;
-      ended.notify_all();
-    });
+      extents.push_back({&file, (static_cast<uint64_t>(i) * 8 + part) * kDirectAlignment, kDirectAlignment,
+                         to + part * kDirectAlignment, kDirectAlignment});
+    reader.read(std::move(extents), i % 3 == 0 ? ReadPath::kPageCache : ReadPath::kDirect,
+                [&](const ExtentsRead& read) {
+                  std::lock_guard lock(mutex);
+                  done++;
+                  good += read.ok;
+                  ended.notify_all();
+                });
   }
   std::unique_lock lock(mutex);
   ended.wait(lock, [&] { return done == kRequests; });

@@ -15,25 +15,25 @@
 
 #include "pg/settings/guc.h"
 
-bool tb_guc_enabled;
-bool tb_guc_enable_scan;
-bool tb_guc_enable_join;
-bool tb_guc_enable_aggregate;
-bool tb_guc_enable_sort;
-bool tb_guc_enable_brin;
-bool tb_guc_enable_cache;
-bool tb_guc_enable_partitionwise;
-bool tb_guc_allow_inexact_math;
-bool tb_guc_debug_force_offload;
-bool tb_guc_debug_plain_explain;
-bool tb_guc_debug_full_code;
-int	 tb_guc_direct_threshold;
-int	 tb_guc_file_reader_memory;
-int	 tb_guc_storage_path;
+bool   tb_guc_enabled;
+bool   tb_guc_enable_scan;
+bool   tb_guc_enable_join;
+bool   tb_guc_enable_aggregate;
+bool   tb_guc_enable_sort;
+bool   tb_guc_enable_brin;
+bool   tb_guc_enable_cache;
+bool   tb_guc_enable_partitionwise;
+bool   tb_guc_allow_inexact_math;
+bool   tb_guc_debug_force_offload;
+bool   tb_guc_debug_plain_explain;
+bool   tb_guc_debug_full_code;
+int	   tb_guc_direct_threshold;
+int	   tb_guc_file_reader_memory;
+int	   tb_guc_storage_path;
 double tb_guc_storage_direct_share;
-int	 tb_guc_debug_join_shape;
-int	 tb_guc_debug_stop_commit;
-int	 tb_guc_debug_stop_writer;
+int	   tb_guc_debug_join_shape;
+int	   tb_guc_debug_stop_commit;
+int	   tb_guc_debug_stop_writer;
 
 static char	 *device_setting;
 static char	 *debug_fault_setting;

@@ -906,8 +906,7 @@ show_filters(Shower *shower, bool joined)
 	if (shower->ran)
 	{
 		const TbRunStage *outer = &shower->run->stages[shower->run->nstages - 1];
-		const TbRunStats *stats = tb_stage_run_stats(shower->run,
-													 shower->run->nstages - 1);
+		const TbRunStats *stats = tb_stage_run_stats(shower->run, shower->run->nstages - 1);
 
 		if (stats != NULL && stats->service.device_name[0] != '\0')
 			show_outer_rows(&outer->info.work, &stats->service.done, es);

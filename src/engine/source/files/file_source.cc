@@ -118,8 +118,7 @@ std::vector<WantedColumn> FileSource::wanted_columns(const FilePartRequest& requ
 }
 
 FileReading FileSource::reading_of(int fd) const {
-  const uint64_t bytes = std::max(file_version(fd).size, table_bytes_);
-  return {&storage_, choose_read_path(path_, direct_share_, bytes, memory_bytes_), files_read_};
+  return {&storage_.reader, storage_.path_of(file_version(fd).size), files_read_};
 }
 
 void FileSource::add(std::span<const uint8_t> bytes, int fd) {
@@ -292,9 +291,15 @@ void FileSource::run_job() {
 }
 
 void FileSource::note(const BatchesRead& read) {
+  const uint64_t drive_bytes = files_read_->drive_bytes.exchange(0);
+  if (profile_) {
+    const uint64_t now = monotonic_ns(), began = now - read.us * 1000;
+    profile_->add_bytes(TB_SPAN_RATE_DRIVE, drive_bytes, began, now);
+    profile_->add_bytes(TB_SPAN_RATE_PAGE_CACHE, read.bytes - std::min(drive_bytes, read.bytes), began, now);
+  }
   sink().totals().change([&](TbQueryDone& totals) {
     totals.bytes_read += read.bytes;
-    totals.drive_bytes += files_read_->drive_bytes.exchange(0);
+    totals.drive_bytes += drive_bytes;
     totals.drive_us += files_read_->drive_us.exchange(0);
     totals.decode_us += read.us;
     totals.rows_in += read.rows_excluded + read.rows_streamed;

@@ -25,7 +25,6 @@
 #include "engine/source/files/file_part.h"
 #include "engine/source/files/segment_tasks.h"
 #include "engine/source/files/table_file.h"
-#include "engine/source/part_kinds.h"
 #include "engine/source/segments/segment_source.h"
 #include "engine/source/source.h"
 #include "engine/storage/file_reading.h"
@@ -37,17 +36,14 @@ namespace turbine {
 
 class FileSource final : public PartSource {
  public:
-  explicit FileSource(const PartNeeds& needs)
-      : store_(needs.store),
-        program_(needs.program),
-        segments_(needs.segments),
-        workers_(needs.workers),
-        storage_(needs.storage),
-        path_(needs.path),
-        direct_share_(needs.direct_share),
-        table_bytes_(needs.table_bytes),
-        memory_bytes_(needs.memory),
-        profile_(needs.profile) {}
+  FileSource(ColumnStore& store, const Program& program, SegmentSource& segments, WorkerPool& workers,
+             const FileStorage& storage, QueryProfile* profile)
+      : store_(store),
+        program_(program),
+        segments_(segments),
+        workers_(workers),
+        storage_(storage),
+        profile_(profile) {}
   ~FileSource() override { FileSource::stop(); }
 
   void add(std::span<const uint8_t> bytes, int fd) override;
@@ -105,10 +101,7 @@ class FileSource final : public PartSource {
   const Program& program_;
   SegmentSource& segments_;
   WorkerPool& workers_;
-  StorageReader& storage_;
-  const StoragePath path_;
-  const double direct_share_;
-  const uint64_t table_bytes_, memory_bytes_;
+  const FileStorage storage_;
   const std::shared_ptr<FilesRead> files_read_ = std::make_shared<FilesRead>();
   QueryProfile* const profile_;  // null: nobody asks
   const std::shared_ptr<RowMemory> memory_ = std::make_shared<RowMemory>();

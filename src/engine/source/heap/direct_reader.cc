@@ -47,8 +47,8 @@ bool checksums_ok(std::span<const TbRun> runs, const uint8_t* pages) {
 bool were_in_page_cache(const RelationFiles& files, std::span<const TbRun> runs) {
   const auto extents = extents_of(files, runs, nullptr);
   return extents && std::all_of(extents->begin(), extents->end(), [](const FileExtent& extent) {
-    return extent.file->was_in_page_cache(extent.offset, extent.size);
-  });
+           return extent.file->was_in_page_cache(extent.offset, extent.size);
+         });
 }
 
 CachedRead read_cached(const RelationFiles& files, std::span<const TbRun> runs, uint32_t first, uint32_t count,

@@ -122,8 +122,11 @@ bool HeapSource::read_ahead(const std::shared_ptr<Fill>& fill, const Task& task)
   auto read = [this, fill](uint32_t first, uint32_t count, uint8_t* pages) {
     const Stopwatch stopwatch;
     cache_clock_.begin();
+    const uint64_t began_ns = profile_ ? monotonic_ns() : 0;
     const CachedRead read = read_cached(*fill->files, fill->runs, first, count, reading_.verify_checksums, pages);
     fill->us += stopwatch.microseconds();
+    if (profile_ && read == CachedRead::kDone)
+      profile_->add_bytes(TB_SPAN_RATE_PAGE_CACHE, uint64_t{count} * TB_PAGE_SIZE, began_ns, monotonic_ns());
     if (const uint64_t us = cache_clock_.end())
       fill->sink.totals().change([us](TbQueryDone& totals) { totals.page_cache_us += us; });
     return pages_read(read);
@@ -136,8 +139,7 @@ bool HeapSource::read_ahead(const std::shared_ptr<Fill>& fill, const Task& task)
     }
     const bool ok = read == PagesRead::kDone;
     const uint64_t bytes = ok ? pages_of(fill->runs) * TB_PAGE_SIZE : 0;
-    fill->sink.filled(fill->slot,
-                      {.ok = ok, .page_cache_bytes = bytes, .us = fill->us, .decoded = std::move(decoded)});
+    fill->sink.filled(fill->slot, {.ok = ok, .page_cache_bytes = bytes, .us = fill->us, .decoded = std::move(decoded)});
   });
 }
 
@@ -161,10 +163,13 @@ void HeapSource::start_reads(const std::shared_ptr<Fill>& fill) {
 }
 
 /* Reads of several slots overlap, so each slot has a track. */
-void HeapSource::add_span(const Fill& fill) {
+void HeapSource::add_span(const Fill& fill, const ExtentsRead& read) {
+  const uint64_t now = monotonic_ns();
+  profile_->add_bytes(TB_SPAN_RATE_DRIVE, read.drive_bytes, fill.began_ns, now);
+  profile_->add_bytes(TB_SPAN_RATE_PAGE_CACHE, read.page_cache_bytes, fill.began_ns, now);
   try {
     const uint32_t track = profile_->track("reads of slot " + std::to_string(fill.slot));
-    profile_->add(TB_SPAN_READ, fill.sequence, fill.began_ns, monotonic_ns(), track);
+    profile_->add(TB_SPAN_READ, fill.sequence, fill.began_ns, now, track);
   } catch (const std::bad_alloc&) {
     // The profile lacks it.
   }
@@ -176,7 +181,7 @@ void HeapSource::end_reads(const std::shared_ptr<Fill>& fill, const ExtentsRead&
   if (const uint64_t us = reads_clock().end())
     fill->sink.totals().change(
         [us, by_cache](TbQueryDone& totals) { (by_cache ? totals.page_cache_us : totals.drive_us) += us; });
-  if (profile_) add_span(*fill);
+  if (profile_) add_span(*fill, read);
   const ChunkFill filled{
       .ok = read.ok, .drive_bytes = read.drive_bytes, .page_cache_bytes = read.page_cache_bytes, .us = read.us};
   if (!read.ok || !reading_.verify_checksums) return fill->sink.filled(fill->slot, filled);

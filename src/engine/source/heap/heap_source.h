@@ -59,7 +59,7 @@ class HeapSource final : public ChunkSource {
   bool read_ahead(const std::shared_ptr<Fill>& fill, const Task& task);
   void start_reads(const std::shared_ptr<Fill>& fill);
   BusyClock& reads_clock() { return reading_.path == ReadPath::kPageCache ? cache_clock_ : drive_clock_; }
-  void add_span(const Fill& fill);
+  void add_span(const Fill& fill, const ExtentsRead& read);
   void end_reads(const std::shared_ptr<Fill>& fill, const ExtentsRead& read);
 
   const Program& program_;

@@ -276,8 +276,9 @@ void hold_columns(StoredFile& file, std::vector<IpcBatchReader::Primitive>& prim
   size_t next = 0;
   for (IpcBatchReader::Primitive& column : primitive) {
     const size_t count = column.values.may_have_nulls() ? 2 : 1;
-    column.values.hold({all.begin() + static_cast<ptrdiff_t>(next), all.begin() + static_cast<ptrdiff_t>(next + count)},
-                       {read->begin() + static_cast<ptrdiff_t>(next), read->begin() + static_cast<ptrdiff_t>(next + count)});
+    column.values.hold(
+        {all.begin() + static_cast<ptrdiff_t>(next), all.begin() + static_cast<ptrdiff_t>(next + count)},
+        {read->begin() + static_cast<ptrdiff_t>(next), read->begin() + static_cast<ptrdiff_t>(next + count)});
     next += count;
   }
 }

@@ -12,8 +12,9 @@
 namespace turbine {
 
 /*
- * `reading`: the path that reads take. `fd` stays the caller's; the file keeps a copy. `format`: TbColumnFileFormat. What the file says about itself is kept
- * for whoever opens it again, by device, inode, size and time of change. Throws FileError, bad_alloc.
+ * `reading`: the path that reads take. `fd` stays the caller's; the file keeps a copy. `format`: TbColumnFileFormat.
+ * What the file says about itself is kept for whoever opens it again, by device, inode, size and time of change. Throws
+ * FileError, bad_alloc.
  */
 std::unique_ptr<TableFile> open_table_file(int fd, uint32_t format, std::vector<WantedColumn> wanted,
                                            const FileReading& reading = {});

@@ -1,9 +1,9 @@
 /*
  * stored_file.cc - see stored_file.h.
  *
- * Owns its descriptor. Called by libarrow and by the readers of both formats, on the threads that decode. O_DIRECT reads
- * whole blocks of a drive to aligned memory. So a read into libarrow's own buffer reads the blocks around it, and the
- * buffer is a part of them; a read to a caller's memory is copied out of a window that each thread keeps.
+ * Owns its descriptor. Called by libarrow and by the readers of both formats, on the threads that decode. O_DIRECT
+ * reads whole blocks of a drive to aligned memory. So a read into libarrow's own buffer reads the blocks around it, and
+ * the buffer is a part of them; a read to a caller's memory is copied out of a window that each thread keeps.
  */
 #include "engine/source/files/arrow/stored_file.h"
 
@@ -85,8 +85,7 @@ arrow::Result<int64_t> StoredFile::clip(int64_t position, int64_t size) {
 }
 
 bool StoredFile::goes_past_cache(int64_t size) const {
-  return reading_.storage && reading_.path != ReadPath::kPageCache && size > 0 &&
-         storage_.direct_fd() >= 0;
+  return reading_.storage && reading_.path != ReadPath::kPageCache && size > 0 && storage_.direct_fd() >= 0;
 }
 
 arrow::Result<std::shared_ptr<arrow::Buffer>> StoredFile::ReadAt(int64_t position, int64_t size) {

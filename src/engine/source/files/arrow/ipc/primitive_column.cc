@@ -78,7 +78,8 @@ std::vector<StoredFile::Range> PrimitiveColumn::ranges(uint64_t first, uint64_t 
   first = first / 8 * 8;
   const auto range = [&](int64_t place, uint64_t bits) {
     const uint64_t from = first * bits / 8;
-    return StoredFile::Range{place + static_cast<int64_t>(from), static_cast<int64_t>(bytes_of_bits(end * bits) - from)};
+    return StoredFile::Range{place + static_cast<int64_t>(from),
+                             static_cast<int64_t>(bytes_of_bits(end * bits) - from)};
   };
   std::vector<StoredFile::Range> ranges = {range(values_, bits_)};
   if (has_nulls_) ranges.push_back(range(valid_, 1));
@@ -90,8 +91,8 @@ void PrimitiveColumn::hold(std::vector<StoredFile::Range> ranges, std::vector<st
   held_ = std::move(bytes);
 }
 
-void PrimitiveColumn::append(arrow::io::RandomAccessFile& file, uint64_t from, uint32_t count, std::vector<uint8_t>& room,
-                             ColumnRows& rows) const {
+void PrimitiveColumn::append(arrow::io::RandomAccessFile& file, uint64_t from, uint32_t count,
+                             std::vector<uint8_t>& room, ColumnRows& rows) const {
   if (conversion_->as_they_are() && !has_nulls_)
     return read(file, values_, from * bits_ / 8, uint64_t{count} * bits_ / 8, rows.append<uint8_t>(count));
   // Bits are read from a whole byte on.
