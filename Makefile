@@ -21,7 +21,7 @@ export TURBINE_BUILD := $(abspath $(BUILD))
 .PHONY: all deps configure build demo test test-unit test-nightly test-sanitize check-layers check-format
 .PHONY: check-glossary format lint bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
 .PHONY: never-slower bench-logistic-regression bench-learning learning-packages bench-fresh-rows bench-pinned
-.PHONY: bench-fact-pairs whole-plans
+.PHONY: bench-fact-pairs bench-cold-scans whole-plans
 .PHONY: python-packages python-wheel bench-exports bench-results bench-files
 .PHONY: cuda-compiler gpu-bundle install clean
 
@@ -114,6 +114,11 @@ bench-updates: build
 
 bench-fresh-rows: build
 	@$(PYTHON) bench/fresh_rows.py $(BENCH_ARGS)
+
+# Scans of tables larger than memory, beside a plain read of their files: `make bench-cold-scans`,
+# `make bench-cold-scans BENCH_ARGS="--memory 768 --mb 2304 --ssb-sf 4"`.
+bench-cold-scans: build
+	@$(PYTHON) bench/cold_scans.py $(BENCH_ARGS)
 
 # Tables of gstore_fdw beside ordinary ones.
 bench-pinned: build

@@ -13,11 +13,12 @@ two FETCHes while blocks that it has yet to read are changed and written to the
 file. Only the look at the map after the read can notice that.
 Must never: compare answers of two snapshots.
 Called by: test/run_all.py, feeders.py, mutants.py. Options: --races, --seed, --device,
---feeders, --kinds, --until-difference.
+--storage-path, --feeders, --kinds, --until-difference.
 """
 
 import argparse
 import io
+import json
 import random
 import sys
 import threading
@@ -28,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import answers  # noqa: E402
 import cluster  # noqa: E402
+import workload  # noqa: E402
 from run_sql import FEEDING, FORCED, OFF  # noqa: E402
 
 TABLES = 4
@@ -276,7 +278,8 @@ class Reader(threading.Thread):
         super().__init__(daemon=True)
         forced = FEEDING if options.feeders else FORCED
         self.session = server.connect(settings={**forced, "pg_turbine.device": options.device,
-                                                "pg_turbine.direct_threshold": "0"})
+                                                "pg_turbine.direct_threshold": "0",
+                                                "pg_turbine.storage_path": options.storage_path})
         self.random, self.stop_event = random.Random(options.seed * 2000 + number), stop
         self.races, self.until_difference = -(-options.races // READERS), options.until_difference
         self.kinds = options.kinds.split(",")
@@ -344,6 +347,19 @@ def not_joined(server):
     return len(missing)
 
 
+def not_past_cache(server):
+    """1 if the engine does not read with O_DIRECT here: races would prove nothing of it."""
+    with server.connect(settings={**FORCED, "pg_turbine.direct_threshold": "0", "pg_turbine.storage_path": "direct",
+                                  "pg_turbine.enable_cache": "off"}) as session:
+        plan = json.loads(session.value("EXPLAIN (ANALYZE, FORMAT JSON) SELECT sum(balance) FROM accounts"))[0]["Plan"]
+    methods = {node["Direct SQL"] for node in workload.plan_nodes(plan) if "Direct SQL" in node}
+    if methods <= {"io_uring", "threads"} and methods:
+        print(f"  direct reads by {methods.pop()}", flush=True)
+        return 0
+    print(f"  not read with O_DIRECT: {methods}", flush=True)
+    return 1
+
+
 def judge(readers, writers, started):
     passed = failed = 0
     for reader in readers:
@@ -368,6 +384,7 @@ def main():
     parser.add_argument("--device", default="auto")
     parser.add_argument("--kinds", default=",".join(KINDS), help="of races, comma-separated")
     parser.add_argument("--until-difference", action="store_true", help="stop at the first difference")
+    parser.add_argument("--storage-path", default="auto", help="auto, direct or page_cache: how direct blocks are read")
     parser.add_argument("--feeders", action="store_true", help="parallel workers feed what is not read directly")
     parser.add_argument("--stock", action="store_true", help="without the extension: proves the harness")
     options = parser.parse_args()
@@ -375,6 +392,8 @@ def main():
     with cluster.Cluster("races", extension=not options.stock, settings=settings) as server:
         make_tables(server)
         unused = 0 if options.stock else not_joined(server)
+        if options.storage_path == "direct":
+            unused += not_past_cache(server)
         stop, started = threading.Event(), time.monotonic()
         writers = [Writer(server, options.seed * 1000 + i, stop) for i in range(WRITERS)]
         readers = [Reader(server, i, options, stop) for i in range(READERS)]

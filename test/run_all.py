@@ -251,6 +251,13 @@ SUITES = {
     "file-scans": Suite(
         PACKAGES_PYTHON + ["test/file_scans.py"],
         "the engine reads declared types, changed files and all encodings of Parquet"),
+    "direct-reads": Suite(
+        PACKAGES_PYTHON + ["test/direct_reads.py"],
+        "reads past the page cache bring what PostgreSQL reads, and leave the page cache alone"),
+    "direct-races": Suite(
+        PYTHON + ["test/races.py", "--storage-path", "direct", "--races", "2000"],
+        "answers hold while others write and blocks are read past the page cache",
+        ("--races", "100000")),
     "file-values": Suite(
         PACKAGES_PYTHON + ["test/file_values.py"],
         "values at the edges of every type and unit are exact or errors, in both readers of files"),

@@ -54,6 +54,7 @@ PARTS = {
     "limits": ("src/engine/limits", ""),
     "topology": ("src/engine/topology", "contract"),
     "memory": ("src/engine/memory", "wire"),
+    "storage": ("src/engine/storage", "contract profile threads wire"),
     "group_fold": ("src/engine/group_fold", "tables contract catalog program wire"),
     "store": ("src/engine/store", "tables contract catalog rt program wire memory"),
     "device": ("src/engine/device", "tables contract catalog rt program profile wire threads limits memory group_fold store"),
@@ -67,18 +68,19 @@ PARTS = {
     "code": ("src/engine/code", "tables contract catalog program wire threads limits device"),
     "slots": ("src/engine/slots", "tables contract catalog program profile wire device"),
     "source": ("src/engine/source",
-               "tables contract catalog program profile rt wire threads limits memory store device code slots "
+               "tables contract catalog program profile rt wire threads limits memory storage store device code slots "
                "file_values"),
     "result": ("src/engine/result", "tables contract catalog program profile wire threads memory group_fold device"),
     "execution": ("src/engine/execution",
-             "tables contract catalog rt program profile wire threads limits memory topology device split machine code slots store source "
+             "tables contract catalog rt program profile wire threads limits memory topology storage device split machine code slots "
+             "store source "
              "result"),
     "exports": ("src/engine/exports", "contract wire device code execution"),
 
     "file_reader": ("src/file_reader", "contract file_values"),
     "compiler": ("src/compiler", "tables contract catalog program rt"),
     "daemon": ("src/daemon",
-               "tables contract catalog program profile wire topology device machine code slots source result execution "
+               "tables contract catalog program profile wire topology storage device machine code slots source result execution "
                "exports"),
 
     "storage_test": ("src/storage_test", "contract topology device cuda"),

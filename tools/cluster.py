@@ -213,7 +213,7 @@ class Cluster:
     BASE_SETTINGS (it must keep listen_addresses and port).
     """
 
-    def __init__(self, name="test", extension=True, settings=None, base=None):
+    def __init__(self, name="test", extension=True, settings=None, base=None, checksums=False):
         self.extension = extension
         self.bindir = stage(extension) if extension else system_bindir()
         self.settings = dict(BASE_SETTINGS if base is None else base, **(settings or {}))
@@ -222,6 +222,7 @@ class Cluster:
             self.settings["shared_preload_libraries"] = ",".join(filter(None, [preload, "pg_turbine"]))
             # On a machine that runs other tests besides, a compilation may take long, and no plan is to change for it.
             self.settings.setdefault("pg_turbine.compile_wait", "30s")
+        self.checksums = checksums
         self.directory = Path(tempfile.mkdtemp(prefix=f"pgt-{name}-"))
         self.data = self.directory / "data"
         self.logfile = self.directory / "log"
@@ -235,7 +236,7 @@ class Cluster:
     def start(self):
         if not self.data.exists():
             run_as_server([self.bindir / "initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-N",
-                           f"--locale={cluster_locale()}", "-E", "UTF8"])
+                           f"--locale={cluster_locale()}", "-E", "UTF8"] + ["-k"] * self.checksums)
             self._write_settings()
             if self.extension:
                 compiled_code.lend(self.data, _server_account())

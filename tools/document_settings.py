@@ -38,7 +38,8 @@ SECTIONS = (
     ("Memory and threads", "", (
         "memory_budget", "cache_size_host", "cache_size_gpu", "host_threads", "admission_wait", "compile_wait",
         "file_reader_memory")),
-    ("Reading and loading", "", ("direct_threshold", "cache_autoload", "gpu_tablespace_map")),
+    ("Reading and loading", "", ("direct_threshold", "storage_path", "storage_direct_share", "cache_autoload",
+                                 "gpu_tablespace_map")),
     ("Results and exports", "", ("export_lifetime", "export_socket")),
     ("CUDA functions", "", ("cuda_home", "plcuda_processes", "plcuda_memory", "plcuda_cache_size")),
     ("Diagnosis and installation", "", ("trace_file", "service_path")),
@@ -55,6 +56,7 @@ SHAPES = {
     "Bool": ("variable", "default", "context", "flags", "check", "assign", "show"),
     "Int": ("variable", "default", "least", "most", "context", "flags", "check", "assign", "show"),
     "String": ("variable", "default", "context", "flags", "check", "assign", "show"),
+    "Real": ("variable", "default", "least", "most", "context", "flags", "check", "assign", "show"),
     "Enum": ("variable", "default", "options", "context", "flags", "check", "assign", "show"),
 }
 
@@ -165,6 +167,8 @@ def default_of(setting):
 def range_of(setting):
     if setting.kind == "e":
         return ", ".join(f"`{label}`" for label in setting.fields["labels"])
+    if setting.kind == "r":
+        return f"{setting.fields['least']} to {setting.fields['most']}"
     if setting.kind != "i":
         return {"b": "`on`, `off`", "s": "text"}[setting.kind]
     least, most = setting.fields["least"], setting.fields["most"]

@@ -56,7 +56,15 @@ typedef enum TbPhase
 	F(BACKEND_RESULT, "form rows", TB_PHASE_RESULT) \
 	F(BACKEND_AWAIT, "wait for the service", TB_PHASE_NONE) \
 	F(BACKEND_FALLBACK, "PostgreSQL's plan", TB_PHASE_NONE) \
-	F(BACKEND_ELSEWHERE, "outside of the node", TB_PHASE_NONE)
+	F(BACKEND_ELSEWHERE, "outside of the node", TB_PHASE_NONE) \
+	F(RATE_DRIVE, "drive", TB_PHASE_NONE) \
+	F(RATE_PAGE_CACHE, "page cache", TB_PHASE_NONE) \
+	F(RATE_COPY_TO_GPU, "copies to GPU", TB_PHASE_NONE) \
+	F(RATE_KERNELS, "kernels", TB_PHASE_NONE)
+
+/* RATE_*: no span, but how many bytes moved between begin and end; a trace shows GB/s. */
+#define TB_SPAN_IS_RATE(kind) \
+	((kind) >= TB_SPAN_RATE_DRIVE && (kind) <= TB_SPAN_RATE_KERNELS)
 
 typedef enum TbSpanKind
 {
@@ -72,7 +80,7 @@ typedef enum TbSpanKind
  *      8    8  end_ns     at least begin_ns
  *     16    4  kind       TbSpanKind
  *     20    4  track      a thread of the service, or what TbTrack calls it
- *     24    8  number     chunk in the query; MESSAGE: its type; else 0
+ *     24    8  number     chunk in the query; MESSAGE: its type; RATE_*: bytes; else 0
  */
 typedef struct TbSpan
 {

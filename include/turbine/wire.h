@@ -286,6 +286,9 @@ typedef struct TbFiles
 #define TB_QUERY_IN_ORDER 0x80u
 #define TB_QUERY_SPLIT 0x100u /* several of `gpus` run it, if it can be split */
 #define TB_QUERY_WHOLE 0x200u /* one of `gpus` runs it */
+/* The way of direct blocks and of files: one of these, or neither for `auto` */
+#define TB_QUERY_PAST_CACHE 0x400u	  /* all with O_DIRECT */
+#define TB_QUERY_BY_PAGE_CACHE 0x800u /* none */
 #define TB_ANY_DEVICE 0xffffffffu
 typedef struct TbQuery
 {
@@ -316,11 +319,12 @@ typedef struct TbQuery
 	 * TB_QUERY_SPLIT and TB_QUERY_WHOLE say. */
 	uint32_t gpus;
 	uint64_t affinity;
-	uint32_t stream_size; /* of the TbStream with its columns; 0: none */
-	uint32_t reserved;
+	uint32_t stream_size;  /* of the TbStream with its columns; 0: none */
+	float	 direct_share; /* of D's memory: from a table of this size on, `auto` reads with
+							* O_DIRECT what the page cache has not got */
 	uint32_t near_gpus;	  /* of `gpus`, those near the drives of the input: preferred among
 						   * those that have as few queries and know the table as well */
-	uint32_t reserved_too;
+	uint32_t reserved;
 	/* program bytes, padded to 8; the parameter block, padded to 8; the result
 	 * plan, padded to 8; the continuation, padded to 8; TbColumnLeft columns[columns_left];
 	 * the stream. What is not there needs no padding before it */
@@ -871,6 +875,12 @@ typedef struct TbGpuShare
 	uint64_t rows_in;
 	uint64_t kernel_us; /* of decoding and computing */
 } TbGpuShare;
+/* How D reads past the page cache. */
+typedef enum TbStorageMethod
+{
+	TB_STORAGE_THREADS, /* the kernel refuses io_uring */
+	TB_STORAGE_IO_URING
+} TbStorageMethod;
 
 /* What EXPLAIN (ANALYZE) shows, and of a table what leaves need not be read for.
  * Times are summed over threads. */
@@ -916,6 +926,11 @@ typedef struct TbQueryDone
 	uint64_t file_pages; /* of batches that were read: those that an index tells of */
 	uint64_t file_pages_excluded;		 /* of these: not read */
 	uint64_t file_batches_cached;		 /* of file_batches: no row was read */
+	uint64_t drive_bytes;	 /* of bytes_read: with O_DIRECT, the rest by the page cache */
+	uint64_t drive_us;		 /* while at least one chunk was waiting for a drive */
+	uint64_t page_cache_us;	 /* the same of reads by the page cache */
+	uint32_t storage_method; /* TbStorageMethod */
+	uint32_t reserved;
 	uint64_t phase_ns[TB_PHASE_COUNT];	 /* PROFILE: from READY until now, each moment
 										  * shared by what threads and streams were at; WAIT:
 										  * nothing was done */
@@ -974,7 +989,7 @@ static_assert(sizeof(TbChunkDone) == 24, "TbChunkDone layout");
 static_assert(sizeof(TbResultBatch) == 32, "TbResultBatch layout");
 static_assert(sizeof(TbSlotFree) == 8, "TbSlotFree layout");
 static_assert(sizeof(TbKeyBounds) == 24, "TbKeyBounds layout");
-static_assert(sizeof(TbQueryDone) == 792, "TbQueryDone layout");
+static_assert(sizeof(TbQueryDone) == 824, "TbQueryDone layout");
 static_assert(sizeof(TbTrace) == 16, "TbTrace layout");
 #endif
 

@@ -120,6 +120,11 @@ void serve(const Options& options) {
     if (info.kind != 0) log_message(LogLevel::kInfo, "%s", describe_gpu(i - 1, info).c_str());
   }
   for (const std::string& line : engine.topology.describe()) log_message(LogLevel::kInfo, "topology: %s", line.c_str());
+  if (engine.storage.uses_ring())
+    log_message(LogLevel::kInfo, "reads past the page cache: io_uring");
+  else
+    log_message(LogLevel::kInfo, "reads past the page cache: threads, since io_uring is not allowed: %s",
+                engine.storage.why_no_ring().c_str());
   Exports exports(engine.devices, engine.admission);
   const std::unique_ptr<ExportServer> importers = export_server(exports, options);
   SessionContext context{engine, exports, nonce, new_generation()};

@@ -45,7 +45,8 @@ Engine::Engine(const EngineOptions& options, FoundDevices found)
              options.column_store_bytes != UINT64_MAX ? options.column_store_bytes : memory_limit() / 4) {}
 
 Engine::Engine(const EngineOptions& options, FoundDevices found, uint64_t cache_bytes)
-    : why_no_gpu(std::move(found.why_no_gpu)),
+    : memory(memory_limit()),
+      why_no_gpu(std::move(found.why_no_gpu)),
       devices(std::move(found.devices)),
       topology(topology_of(devices)),
       workers(*found.host_workers),
@@ -60,7 +61,8 @@ Engine::Engine(const EngineOptions& options, FoundDevices found, uint64_t cache_
       leases(slot_memory),
       admission(budgets(devices)),
       merger(column_store),
-      readers("reader", reader_threads()) {}
+      readers("reader", reader_threads()),
+      storage(readers) {}
 
 TbDeviceInfo Engine::device_info(uint32_t index) {
   TbDeviceInfo info = devices[index]->info();

@@ -23,6 +23,7 @@
 #include "engine/slots/slot_leases.h"
 #include "engine/slots/slot_memory.h"
 #include "engine/source/heap/mapped_files.h"
+#include "engine/storage/storage_reader.h"
 #include "engine/store/column_store.h"
 #include "engine/threads/worker_pool.h"
 #include "engine/topology/machine_topology.h"
@@ -44,6 +45,7 @@ class Engine {
  public:
   explicit Engine(const EngineOptions& options);
 
+  const uint64_t memory;                         // of the process, bytes
   std::string why_no_gpu;                        // for the log; "" if there is one
   std::vector<std::unique_ptr<Device>> devices;  // 0: the host
   MachineTopology topology;                      // of the GPUs among these, and of drives
@@ -64,6 +66,7 @@ class Engine {
   MappedFiles mapped_files;
   SegmentMerger merger;
   WorkerPool readers;
+  StorageReader storage;
 
   /* A device as STATUS shows it. */
   TbDeviceInfo device_info(uint32_t index);

@@ -52,7 +52,7 @@ QueryExecution::QueryExecution(Engine& engine, ResultKeeper& keeper, MessageSink
   device_ = std::make_unique<QueryDevice>(engine);
   input_ = std::make_unique<QueryInput>(
       QueryInput::Query{engine, program_, params_, probed_, *table_, *device_, report_, profile_.get()},
-      std::move(files), (query.flags & TB_QUERY_CHECKSUMS) != 0);
+      std::move(files), query);
   device_->start({request, program_, params_, probed_, !tables.empty(), *last_slot_memory, profile_.get(), cancelled_},
                  *output_);
   input_->begin(output_->begin(device_->query()));

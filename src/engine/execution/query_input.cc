@@ -21,25 +21,37 @@ TbFailure verdict_failure(uint32_t verdict) {
   return make_failure(verdict_reason(verdict), verdict, "a row's values need PostgreSQL");
 }
 
+StoragePath storage_path(const TbQuery& query) {
+  if (query.flags & TB_QUERY_PAST_CACHE) return StoragePath::kDirect;
+  return query.flags & TB_QUERY_BY_PAGE_CACHE ? StoragePath::kPageCache : StoragePath::kAuto;
+}
+
 }  // namespace
 
-QueryInput::QueryInput(const Query& query, RelationFiles files, bool verify_checksums)
+QueryInput::QueryInput(const Query& query, RelationFiles files, const TbQuery& request)
     : engine_(query.engine),
       program_(query.program),
       table_(query.table),
       device_(query.device),
       report_(query.report),
       profile_(query.profile),
+      path_(choose_read_path(storage_path(request), request.direct_share, request.nblocks * TB_PAGE_SIZE,
+                             engine_.memory)),
       segments_(engine_.column_store, program_, query.params, query.probed),
-      heap_(*program_, segments_, std::move(files), verify_checksums, engine_.readers, profile_),
+      heap_(*program_, segments_, std::move(files),
+            {engine_.storage, engine_.readers, path_, (request.flags & TB_QUERY_CHECKSUMS) != 0}, profile_),
       columns_(*program_),
       probed_(query.probed),
       sources_{&segments_, &heap_, &columns_} {
-  const PartNeeds needs{engine_.column_store, *program_, segments_, engine_.workers, profile_};
+  const FileStorage storage{engine_.storage, storage_path(request), request.direct_share,
+                            request.nblocks * TB_PAGE_SIZE, engine_.memory};
+  const PartNeeds needs{engine_.column_store, *program_, segments_, engine_.workers, profile_, storage};
   for (const auto& [kind, make] : part_kinds()) sources_.push_back((parts_[kind] = make(needs)).get());
 }
 
 void QueryInput::begin(const ZoneOrder* order) {
+  const TbStorageMethod method = engine_.storage.uses_ring() ? TB_STORAGE_IO_URING : TB_STORAGE_THREADS;
+  report_.totals.change([method](TbQueryDone& totals) { totals.storage_method = method; });
   if (order) segments_.visit_by(*order);
   segments_.serve_lists_by([this](const auto& list) { return table_.find_by_list(list) && use_kept_table(); });
   if (program_->full_joins_end() > 0) {
@@ -151,8 +163,16 @@ void QueryInput::segments(const SegmentsRequest& request) {
   report_.post(TB_MSG_SEGMENTS_TAKEN, taken.reply);
 }
 
+/* Memory that reads past the page cache go to is pinned for them once, and stays so in its pool. */
+void QueryInput::prepare_slots(bool for_reads) {
+  SlotMemory& memory = device_.slot_memory();
+  memory.prepare_for_chunks();
+  if (for_reads && path_ != ReadPath::kPageCache)
+    memory.prepare_for_reads([this](uint8_t* base, uint64_t size) { return engine_.storage.pin(base, size); });
+}
+
 void QueryInput::chunk(const ChunkRequest& chunk) {
-  if (chunk.kind != TB_CHUNK_SEGMENTS) device_.slot_memory().prepare_for_chunks();
+  if (chunk.kind != TB_CHUNK_SEGMENTS) prepare_slots(!chunk.runs.empty());
   std::unique_lock lock(mutex_);
   if (report_.failed()) return;
   if (ended_) throw ProtocolError("CHUNK after INPUT_END");
@@ -182,7 +202,8 @@ void QueryInput::filled(uint32_t slot, const ChunkFill& fill) {
   std::lock_guard lock(mutex_);
   report_.totals.change([&](TbQueryDone& totals) {
     totals.read_us += fill.us;
-    totals.bytes_read += fill.bytes;
+    totals.bytes_read += fill.drive_bytes + fill.page_cache_bytes;
+    totals.drive_bytes += fill.drive_bytes;
   });
   const TbReadOutcome outcome = slots_.filled(slot, fill.ok, fill.decoded);
   if (slots_.reading() == 0) reads_finished_.notify_all();

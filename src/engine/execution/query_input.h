@@ -43,7 +43,7 @@ class QueryInput final : private TaskSink {
     QueryReport& report;
     QueryProfile* profile;  // or null
   };
-  QueryInput(const Query& query, RelationFiles files, bool verify_checksums);
+  QueryInput(const Query& query, RelationFiles files, const TbQuery& request);
   QueryInput(const QueryInput&) = delete;
 
   /* The device has started. `order`: of segments in which wanted rows are found soonest, or null. */
@@ -90,6 +90,7 @@ class QueryInput final : private TaskSink {
   void waits_for_drive(uint32_t slot) override;
   void filled(uint32_t slot, const ChunkFill& fill) override;
 
+  void prepare_slots(bool for_reads);
   void fail(std::exception_ptr error);
   void check_open(const char* message);
   ChunkSource& source_of(uint32_t kind);
@@ -107,6 +108,7 @@ class QueryInput final : private TaskSink {
   QueryReport& report_;
   QueryProfile* const profile_;
 
+  const ReadPath path_;
   SegmentSource segments_;
   HeapSource heap_;  // the device's chunks point to its layouts
   ColumnsSource columns_;

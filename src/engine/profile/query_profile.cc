@@ -92,6 +92,16 @@ void QueryProfile::add(TbSpanKind kind, uint64_t number, uint64_t begin_ns, uint
   add_locked(kind, number, begin_ns, end_ns, track);
 }
 
+void QueryProfile::add_bytes(TbSpanKind kind, uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) {
+  if (!traced_) return;
+  std::lock_guard lock(mutex_);
+  try {
+    rates_.add(kind, bytes, begin_ns, end_ns);
+  } catch (const std::bad_alloc&) {
+    // The trace lacks them.
+  }
+}
+
 /* Numbers of own tracks differ between queries, also those of other sessions whose
  * traces go to the same file. */
 uint32_t QueryProfile::track(const std::string& name) {
@@ -111,6 +121,8 @@ std::array<uint64_t, TB_PHASE_COUNT> QueryProfile::phases() {
 
 std::vector<std::vector<uint8_t>> QueryProfile::take_trace() {
   std::lock_guard lock(mutex_);
+  const std::vector<TbSpan> rates = rates_.take();
+  spans_.insert(spans_.end(), rates.begin(), rates.end());
   std::vector<std::vector<uint8_t>> messages;
   for (size_t first = 0; first < spans_.size(); first += kSpansPerMessage) {
     const size_t count = std::min(kSpansPerMessage, spans_.size() - first);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/profile/byte_rates.h"
 #include "engine/profile/nvtx.h"
 #include "engine/profile/wall_split.h"
 #include "turbine/wire.h"
@@ -38,6 +39,9 @@ class QueryProfile {
   /* A span of a track that is no thread: see track(). */
   void add(TbSpanKind kind, uint64_t number, uint64_t begin_ns, uint64_t end_ns, uint32_t track);
 
+  /* So many bytes moved meanwhile; `kind`: one of RATE_*. Only traces show them. */
+  void add_bytes(TbSpanKind kind, uint64_t bytes, uint64_t begin_ns, uint64_t end_ns);
+
   /* A track of that name for this query; the same for the same name. */
   uint32_t track(const std::string& name);
 
@@ -57,6 +61,7 @@ class QueryProfile {
   std::vector<TbSpan> spans_;
   std::vector<TbTrack> tracks_;
   uint32_t lost_ = 0;
+  ByteRates rates_;
 };
 
 /* What the calling thread does while this lives. */

@@ -60,7 +60,14 @@ void SlotMemory::prepare_for_chunks() {
   registered_ = true;
 }
 
+void SlotMemory::prepare_for_reads(const std::function<std::shared_ptr<void>(uint8_t* base, uint64_t size)>& pin) {
+  if (asked_to_pin_) return;
+  asked_to_pin_ = true;
+  pinned_ = pin(base_, size_);
+}
+
 SlotMemory::~SlotMemory() {
+  pinned_.reset();
   if (registered_) device_.unregister_slot_memory(base_);
   munmap(base_, size_);
   // An idle backend may have it mapped still: give the memory back at once.

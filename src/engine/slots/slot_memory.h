@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -34,6 +35,8 @@ class SlotMemory {
   Device& device() const { return device_; }
   /* A chunk comes: registers the memory, unless that was done. The query's thread. */
   void prepare_for_chunks();
+  /* The same for reads from drives: `pin` returns a handle, which goes with the memory, or null. Asked once. */
+  void prepare_for_reads(const std::function<std::shared_ptr<void>(uint8_t* base, uint64_t size)>& pin);
   /* A reader may be left: what it has mapped stays as it is when we let go. */
   void keep_content() { keep_content_ = true; }
 
@@ -45,6 +48,8 @@ class SlotMemory {
   uint8_t* base_ = nullptr;
   bool keep_content_ = false;
   bool registered_ = false;
+  bool asked_to_pin_ = false;
+  std::shared_ptr<void> pinned_;
 };
 
 /* Thread-safe. */

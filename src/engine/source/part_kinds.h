@@ -13,6 +13,7 @@
 #include "engine/profile/query_profile.h"
 #include "engine/source/segments/segment_source.h"
 #include "engine/source/source.h"
+#include "engine/storage/file_reading.h"
 #include "engine/store/column_store.h"
 #include "engine/threads/worker_pool.h"
 
@@ -25,6 +26,7 @@ struct PartNeeds {
   SegmentSource& segments;
   WorkerPool& workers;
   QueryProfile* profile;  // or null
+  FileStorage storage;
 };
 using MakePartSource = std::unique_ptr<PartSource> (*)(const PartNeeds& needs);
 

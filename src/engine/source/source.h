@@ -35,8 +35,9 @@ namespace turbine {
 /* How filling a chunk went. */
 struct ChunkFill {
   bool ok;
-  uint64_t bytes = 0;  // read by us
-  uint64_t us = 0;     // all threads' time
+  uint64_t drive_bytes = 0;       // read with O_DIRECT
+  uint64_t page_cache_bytes = 0;  // read otherwise
+  uint64_t us = 0;                // all reads' time
   std::shared_ptr<DecodedPages> decoded = nullptr;  // if the device has read the chunk ahead
 };
 

@@ -438,6 +438,11 @@ tb_service_query_send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 		header.flags |= TB_QUERY_COPIED;
 	if (query->spec.in_order)
 		header.flags |= TB_QUERY_IN_ORDER;
+	if (tb_guc_storage_path == TB_STORAGE_DIRECT)
+		header.flags |= TB_QUERY_PAST_CACHE;
+	else if (tb_guc_storage_path == TB_STORAGE_PAGE_CACHE)
+		header.flags |= TB_QUERY_BY_PAGE_CACHE;
+	header.direct_share = (float) tb_guc_storage_direct_share;
 	header.flags |= tb_profile_query_flags(query->spec.profile);
 	if (query->spec.left == NULL && header.device != TB_DEVICE_HOST)
 	{

@@ -563,6 +563,12 @@ tb_cost_weighed_us(double now, double later, double rival_us)
 	return tb_cost_is_promising(later, rival_us) ? Max(later, now / CLEARLY) : now;
 }
 
+double
+tb_cost_table_bytes(const TbWork *work)
+{
+	return work->built * BUILT_ROW_BYTES;
+}
+
 /* Rows, their table and its copy have to fit. What is to be cached the host decodes in any
  * case, so it builds as well. */
 static bool
@@ -572,7 +578,7 @@ may_build_on(const TbDeviceInfo *gpu, int index, const TbWork *work)
 		return false;
 	if (tb_guc_enable_cache && work->cached < CACHED_TO_BUILD)
 		return false;
-	return work->built * BUILT_ROW_BYTES * 3 < gpu->memory_budget / 4.0;
+	return tb_cost_table_bytes(work) * 3 < gpu->memory_budget / 4.0;
 }
 
 /* Of a BUILD without its start. A GPU builds large tables alone, unless it was asked for.

@@ -45,6 +45,9 @@ typedef struct TbWork
 extern TbWork tb_cost_work(Oid relid, const RelOptInfo *rel, double passing,
 						   const TbProgramCost *program);
 
+/* What a join table of the work's rows should take. */
+extern double tb_cost_table_bytes(const TbWork *work);
+
 /* The fraction of a table's pages whose columns the program may take from the cache. */
 extern double tb_cost_cached(Oid relid, const TbProgramCost *program);
 

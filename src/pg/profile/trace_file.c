@@ -2,8 +2,8 @@
  * trace_file.c - see trace_file.h.
  *
  * The format is the Trace Event Format: an array of objects, "X" for a span, "i" for
- * an instant, "M" for a name; times in microseconds. A process of the trace is a
- * process, and a thread of it one of its tracks.
+ * an instant, "C" for a counter, "M" for a name; times in microseconds. A process of the
+ * trace is a process, and a thread of it one of its tracks.
  *
  * The file is locked while it is added to, and its last bytes, which close the array,
  * are written over. A file that does not end so is none of ours, and left alone.
@@ -271,6 +271,17 @@ write_span(StringInfo events, int pid, const TbSpan *span)
 			add_time(events, "dur", span->end_ns - span->begin_ns);
 			appendStringInfoString(events, ",\"cat\":\"message\"}");
 		}
+		return;
+	}
+	/* A counter: Perfetto draws a curve for each name. */
+	if (TB_SPAN_IS_RATE(span->kind))
+	{
+		uint64 ns = Max(span->end_ns - span->begin_ns, 1);
+
+		begin_event(events, span_names[span->kind], 'C', pid, 0);
+		add_time(events, "ts", span->begin_ns);
+		appendStringInfo(events, ",\"args\":{\"GB/s\":%.3f}}",
+						 (double) span->number / (double) ns);
 		return;
 	}
 	/* Work on a chunk. */

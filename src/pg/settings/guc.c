@@ -15,24 +15,26 @@
 
 #include "pg/settings/guc.h"
 
-bool tb_guc_enabled;
-bool tb_guc_enable_scan;
-bool tb_guc_enable_join;
-bool tb_guc_enable_aggregate;
-bool tb_guc_enable_sort;
-bool tb_guc_enable_brin;
-bool tb_guc_enable_cache;
-bool tb_guc_enable_partitionwise;
-bool tb_guc_allow_inexact_math;
-bool tb_guc_debug_force_offload;
-bool tb_guc_debug_plain_explain;
-bool tb_guc_debug_full_code;
-int	 tb_guc_direct_threshold;
-int	 tb_guc_file_reader_memory;
-int	 tb_guc_split_over_gpus;
-int	 tb_guc_debug_join_shape;
-int	 tb_guc_debug_stop_commit;
-int	 tb_guc_debug_stop_writer;
+bool   tb_guc_enabled;
+bool   tb_guc_enable_scan;
+bool   tb_guc_enable_join;
+bool   tb_guc_enable_aggregate;
+bool   tb_guc_enable_sort;
+bool   tb_guc_enable_brin;
+bool   tb_guc_enable_cache;
+bool   tb_guc_enable_partitionwise;
+bool   tb_guc_allow_inexact_math;
+bool   tb_guc_debug_force_offload;
+bool   tb_guc_debug_plain_explain;
+bool   tb_guc_debug_full_code;
+int	   tb_guc_direct_threshold;
+int	   tb_guc_file_reader_memory;
+int	   tb_guc_split_over_gpus;
+int	   tb_guc_storage_path;
+double tb_guc_storage_direct_share;
+int	   tb_guc_debug_join_shape;
+int	   tb_guc_debug_stop_commit;
+int	   tb_guc_debug_stop_writer;
 
 static char	 *device_setting;
 static char	 *debug_fault_setting;
@@ -131,6 +133,13 @@ static const IntSetting int_settings[] = {
 	 "Stops file writers of foreign tables at this step of a file, as SIGSTOP does.",
 	 "For tests of crashes. 0 stops nothing.", &tb_guc_debug_stop_writer, 0, 0, INT_MAX,
 	 PGC_SUSET, GUC_NOT_IN_SAMPLE},
+};
+
+static const struct config_enum_entry storage_paths[] = {
+	{"auto", TB_STORAGE_AUTO, false},
+	{"direct", TB_STORAGE_DIRECT, false},
+	{"page_cache", TB_STORAGE_PAGE_CACHE, false},
+	{NULL, 0, false},
 };
 
 static const struct config_enum_entry join_shapes[] = {
@@ -328,6 +337,21 @@ tb_guc_init(void)
 		"pg_turbine.device allows.",
 		&tb_guc_split_over_gpus, TB_SPLIT_AUTO, split_choices, PGC_USERSET, GUC_EXPLAIN,
 		NULL, NULL, NULL);
+	DefineCustomEnumVariable(
+		"pg_turbine.storage_path", "Selects how the service reads blocks and files.",
+		"auto: tables of pg_turbine.storage_direct_share and more with O_DIRECT, except what "
+		"the page cache has; smaller ones by the page cache. direct: always with O_DIRECT. "
+		"page_cache: never.",
+		&tb_guc_storage_path, TB_STORAGE_AUTO, storage_paths, PGC_USERSET, GUC_EXPLAIN,
+		NULL, NULL, NULL);
+	DefineCustomRealVariable(
+		"pg_turbine.storage_direct_share",
+		"Sets the size of a table that no longer goes to the page cache.",
+		"It is a part of the memory that the machine or the container has. Lower it if scans "
+		"of large tables slow other programs down; raise it if such scans are repeated and "
+		"the page cache could hold their tables.",
+		&tb_guc_storage_direct_share, 0.5, 0.0, 1000.0, PGC_USERSET, GUC_EXPLAIN, NULL,
+		NULL, NULL);
 	DefineCustomEnumVariable("pg_turbine.debug_join_shape",
 							 "Selects the shape of accelerated joins, whatever it costs.",
 							 "For tests of join orders.", &tb_guc_debug_join_shape,

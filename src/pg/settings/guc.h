@@ -36,24 +36,34 @@ typedef enum TbShapeChoice
 	TB_SHAPE_FILTERED
 } TbShapeChoice;
 
-extern bool tb_guc_enabled;
-extern bool tb_guc_enable_scan;
-extern bool tb_guc_enable_join;
-extern bool tb_guc_enable_aggregate;
-extern bool tb_guc_enable_sort;
-extern bool tb_guc_enable_brin;
-extern bool tb_guc_enable_cache;
-extern bool tb_guc_enable_partitionwise;
-extern bool tb_guc_allow_inexact_math;
-extern bool tb_guc_debug_force_offload;
-extern bool tb_guc_debug_plain_explain;
-extern bool tb_guc_debug_full_code;
-extern int	tb_guc_direct_threshold;   /* blocks */
-extern int	tb_guc_file_reader_memory; /* MB */
-extern int	tb_guc_split_over_gpus;	   /* TbSplitChoice */
-extern int	tb_guc_debug_join_shape;   /* TbShapeChoice */
-extern int	tb_guc_debug_stop_commit;  /* a step of fdw/modify.c; 0: none */
-extern int	tb_guc_debug_stop_writer;  /* a step of a file writer; 0: none */
+/* What pg_turbine.storage_path asks for. */
+typedef enum TbStoragePath
+{
+	TB_STORAGE_AUTO,   /* O_DIRECT for large tables' blocks outside of the page cache */
+	TB_STORAGE_DIRECT, /* O_DIRECT */
+	TB_STORAGE_PAGE_CACHE
+} TbStoragePath;
+
+extern bool	  tb_guc_enabled;
+extern bool	  tb_guc_enable_scan;
+extern bool	  tb_guc_enable_join;
+extern bool	  tb_guc_enable_aggregate;
+extern bool	  tb_guc_enable_sort;
+extern bool	  tb_guc_enable_brin;
+extern bool	  tb_guc_enable_cache;
+extern bool	  tb_guc_enable_partitionwise;
+extern bool	  tb_guc_allow_inexact_math;
+extern bool	  tb_guc_debug_force_offload;
+extern bool	  tb_guc_debug_plain_explain;
+extern bool	  tb_guc_debug_full_code;
+extern int	  tb_guc_direct_threshold;	   /* blocks */
+extern int	  tb_guc_file_reader_memory;   /* MB */
+extern int	  tb_guc_split_over_gpus;	   /* TbSplitChoice */
+extern int	  tb_guc_storage_path;		   /* TbStoragePath */
+extern double tb_guc_storage_direct_share; /* of the memory that turbined may use */
+extern int	  tb_guc_debug_join_shape;	   /* TbShapeChoice */
+extern int	  tb_guc_debug_stop_commit;	   /* a step of fdw/modify.c; 0: none */
+extern int	  tb_guc_debug_stop_writer;	   /* a step of a file writer; 0: none */
 
 /* Relations of fewer blocks are small: to read them takes as long as to decide how. They
  * are cached below the threshold too. */

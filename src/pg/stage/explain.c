@@ -227,6 +227,68 @@ explain_blocks(const TbRunStats *stats, ExplainState *es)
 	explain_why_buffered("", &stats->blocks, es);
 }
 
+static double
+gigabytes_per_second(uint64 bytes, uint64 us)
+{
+	return us > 0 ? (double) bytes / 1e3 / (double) us : 0;
+}
+
+/* How the drive was reached, if it was. */
+static const char *
+method_name(const TbQueryDone *done)
+{
+	if (done->drive_bytes == 0)
+		return "page cache";
+	return done->storage_method == TB_STORAGE_IO_URING ? "io_uring" : "threads";
+}
+
+/* One way that blocks came from files, and how fast while it was in use. */
+static void
+append_way(StringInfo text, const char *label, uint64 bytes, uint64 us,
+		   const ExplainState *es)
+{
+	appendStringInfo(text, ", %s=" UINT64_FORMAT " blocks", label, bytes / BLCKSZ);
+	if (es->timing && us > 0)
+		appendStringInfo(text, ", %.2f GB/s", gigabytes_per_second(bytes, us));
+}
+
+/* How direct blocks were read: from the drive past the page cache, and by the page cache.
+ * These are all that the service has read, blocks that have moved since included. */
+static void
+explain_direct(const char *prefix, const TbRunStats *stats, ExplainState *es)
+{
+	const TbQueryDone *done = &stats->service.done;
+	uint64			   cached = done->bytes_read - Min(done->drive_bytes, done->bytes_read);
+	StringInfoData	   text;
+
+	if (stats->files > 0 || done->bytes_read == 0)
+		return;
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		initStringInfo(&text);
+		appendStringInfo(&text, "enabled (%s)", method_name(done));
+		if (done->drive_bytes > 0)
+			append_way(&text, "load", done->drive_bytes, done->drive_us, es);
+		if (cached > 0)
+			append_way(&text, done->drive_bytes > 0 ? "page cache" : "load", cached,
+					   done->page_cache_us, es);
+		ExplainPropertyText(psprintf("%sDirect SQL", prefix), text.data, es);
+		pfree(text.data);
+		return;
+	}
+	ExplainPropertyText(psprintf("%sDirect SQL", prefix), method_name(done), es);
+	ExplainPropertyUInteger(psprintf("%sDrive Blocks", prefix), NULL,
+							done->drive_bytes / BLCKSZ, es);
+	ExplainPropertyUInteger(psprintf("%sPage Cache Blocks", prefix), NULL, cached / BLCKSZ,
+							es);
+	if (!es->timing)
+		return;
+	ExplainPropertyFloat(psprintf("%sDrive Rate", prefix), "GB/s",
+						 gigabytes_per_second(done->drive_bytes, done->drive_us), 3, es);
+	ExplainPropertyFloat(psprintf("%sPage Cache Rate", prefix), "GB/s",
+						 gigabytes_per_second(cached, done->page_cache_us), 3, es);
+}
+
 static const char *
 left_out(const char *by, uint64 segments)
 {
@@ -273,6 +335,24 @@ explain_segments(const char *prefix, const TbRunStats *stats, ExplainState *es)
 							done->cached_columns, es);
 	ExplainPropertyUInteger(psprintf("%sCached Bytes Read", prefix), "B",
 							done->cached_bytes, es);
+}
+
+/* Whole blocks of the drive, so more than the columns' bytes. */
+static void
+explain_direct_files(const TbQueryDone *done, ExplainState *es)
+{
+	const char *rate = "";
+
+	if (done->drive_bytes == 0 || es->format != EXPLAIN_FORMAT_TEXT)
+		return;
+	if (es->timing && done->drive_us > 0)
+		rate = psprintf(", %.2f GB/s",
+						gigabytes_per_second(done->drive_bytes, done->drive_us));
+	ExplainPropertyText("Direct SQL",
+						psprintf("enabled (%s), load=" UINT64_FORMAT "kB%s",
+								 method_name(done), (done->drive_bytes + 1023) / 1024,
+								 rate),
+						es);
 }
 
 /* What indexes in files have left out: Bloom filters, and least and greatest values of
@@ -322,6 +402,7 @@ explain_files(const TbRunStats *stats, ExplainState *es)
 									 done->file_batches_excluded, done->file_batches_cached,
 									 (done->bytes_read + 1023) / 1024),
 							es);
+		explain_direct_files(done, es);
 		explain_file_indexes(done, es);
 		return;
 	}
@@ -331,6 +412,7 @@ explain_files(const TbRunStats *stats, ExplainState *es)
 	ExplainPropertyUInteger("File Batches Cached", NULL, done->file_batches_cached, es);
 	explain_file_indexes(done, es);
 	ExplainPropertyUInteger("File Bytes Read", "B", done->bytes_read, es);
+	ExplainPropertyUInteger("File Drive Bytes", "B", done->drive_bytes, es);
 }
 
 /* Parallel workers that helped with the buffered blocks, and how many they took. */
@@ -432,6 +514,7 @@ tb_explain_stats(const TbRunStats *stats, ExplainState *es)
 	}
 	if (stats->files == 0)
 		explain_blocks(stats, es);
+	explain_direct("", stats, es);
 	explain_files(stats, es);
 	explain_segments("", stats, es);
 	explain_feeders(stats, es);
@@ -647,6 +730,7 @@ show_table(Shower *shower, const TbRunStats *stats)
 										 psprintf(" feeders=%u", stats->feeders.launched)),
 							es);
 		explain_why_buffered("Inner ", &stats->blocks, es);
+		explain_direct("Inner ", stats, es);
 		explain_segments("Inner ", stats, es);
 		return;
 	}
@@ -660,6 +744,7 @@ show_table(Shower *shower, const TbRunStats *stats)
 	ExplainPropertyUInteger("Inner Blocks Direct", NULL, stats->blocks.direct, es);
 	ExplainPropertyUInteger("Inner Blocks Cached", NULL, stats->blocks.cached, es);
 	explain_why_buffered("Inner ", &stats->blocks, es);
+	explain_direct("Inner ", stats, es);
 	explain_segments("Inner ", stats, es);
 	ExplainPropertyBool("Inner Table Kept", done->table_kept != 0, es);
 	if (on_gpu)
@@ -744,6 +829,64 @@ show_partitions(Shower *shower, int stage)
 	ExplainCloseGroup("Partitions", "Partitions", false, es);
 }
 
+/* What was planned of a join table, beside what show_table() says of it. */
+static void
+show_planned_table(const TbWork *work, ExplainState *es)
+{
+	double bytes = tb_cost_table_bytes(work);
+
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyText("Inner Table Plan",
+							psprintf("rows=%.0f size=%.0fkB", work->built, bytes / 1024),
+							es);
+		return;
+	}
+	ExplainPropertyFloat("Inner Rows Planned", NULL, work->built, 0, es);
+	ExplainPropertyFloat("Inner Table Size Planned", "B", bytes, 0, es);
+}
+
+/* Rows that come out of a join. Only of the last one the plan keeps an estimate, `planned`;
+ * -1: there is none. */
+static void
+show_joined_rows(double planned, uint64 rows, ExplainState *es)
+{
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		const char *plan = planned < 0 ? "" : psprintf(" (plan %.0f)", planned);
+
+		ExplainPropertyText("Joined Rows", psprintf(UINT64_FORMAT "%s", rows, plan), es);
+		return;
+	}
+	ExplainPropertyUInteger("Joined Rows", NULL, rows, es);
+	if (planned >= 0)
+		ExplainPropertyFloat("Joined Rows Planned", NULL, planned, 0, es);
+}
+
+/* Rows of the outer table that pass its filters, and the time that threads took to read
+ * and decode them. */
+static void
+show_outer_rows(const TbWork *work, const TbQueryDone *done, ExplainState *es)
+{
+	double ms = (done->read_us + done->decode_us) / 1000.0;
+
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		const char *time = es->timing ? psprintf(" in %.1f ms", ms) : "";
+
+		ExplainPropertyText("Outer Scan Rows",
+							psprintf(UINT64_FORMAT " of " UINT64_FORMAT " (plan %.0f)%s",
+									 done->rows_passed, done->rows_in, work->passing, time),
+							es);
+		return;
+	}
+	ExplainPropertyUInteger("Outer Scan Rows", NULL, done->rows_passed, es);
+	ExplainPropertyUInteger("Outer Scan Rows Read", NULL, done->rows_in, es);
+	ExplainPropertyFloat("Outer Scan Rows Planned", NULL, work->passing, 0, es);
+	if (es->timing)
+		ExplainPropertyFloat("Outer Scan Time", "ms", ms, 3, es);
+}
+
 /* Join `number` of the stage, between what goes in and what comes out. */
 static void
 show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
@@ -787,12 +930,20 @@ show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 		show_index(shower, inner, "Inner ");
 		show_partitions(shower, inner);
 		if (shower->ran && stats != NULL && stats->service.device_name[0] != '\0')
+		{
+			show_planned_table(&shower->run->stages[inner].info.work, es);
 			show_table(shower, stats);
+		}
 	}
 	if (shower->ran && outer_stats != NULL &&
 		number < lengthof(outer_stats->service.done.join_rows))
-		ExplainPropertyUInteger("Joined Rows", NULL,
-								outer_stats->service.done.join_rows[number], es);
+	{
+		const TbRunStage *outer = &shower->run->stages[stage];
+		bool			  is_last = number + 1 == outer->program->joins.count;
+
+		show_joined_rows(is_last ? outer->info.work.reaching : -1,
+						 outer_stats->service.done.join_rows[number], es);
+	}
 	if (!shared)
 	{
 		show_joins(shower, inner);
@@ -832,6 +983,14 @@ show_filters(Shower *shower, bool joined)
 	ExplainPropertyText("Outer Scan", table_name(shower, shower->run->nstages - 1), es);
 	tb_explain_filter("Outer Scan Filter", filters_of(&notes, true), node,
 					  shower->ancestors, es);
+	if (shower->ran)
+	{
+		const TbRunStage *outer = &shower->run->stages[shower->run->nstages - 1];
+		const TbRunStats *stats = tb_stage_run_stats(shower->run, shower->run->nstages - 1);
+
+		if (stats != NULL && stats->service.device_name[0] != '\0')
+			show_outer_rows(&outer->info.work, &stats->service.done, es);
+	}
 	show_index(shower, shower->run->nstages - 1, "");
 	show_partitions(shower, shower->run->nstages - 1);
 	show_joins(shower, shower->run->nstages - 1);

@@ -117,6 +117,10 @@ std::vector<WantedColumn> FileSource::wanted_columns(const FilePartRequest& requ
   return wanted;
 }
 
+FileReading FileSource::reading_of(int fd) const {
+  return {&storage_.reader, storage_.path_of(file_version(fd).size), files_read_};
+}
+
 void FileSource::add(std::span<const uint8_t> bytes, int fd) {
   // Check the request.
   const FilePartRequest request = parse_file_part(bytes);
@@ -134,7 +138,7 @@ void FileSource::add(std::span<const uint8_t> bytes, int fd) {
     std::vector<ColumnKey> keys;
     for (size_t i = 0; i < columns.size(); i++)
       keys.push_back(file_column_key(program_.columns()[i], decoded_with(columns[i])));
-    auto file = open_table_file(fd, request.part.format, std::move(columns));
+    auto file = open_table_file(fd, request.part.format, std::move(columns), reading_of(fd));
     FileSegments segments(*file);
     // Take what the store has.
     const bool cached = (request.part.flags & TB_FILE_PART_CACHED) != 0 && is_settled(file->version());
@@ -287,8 +291,16 @@ void FileSource::run_job() {
 }
 
 void FileSource::note(const BatchesRead& read) {
+  const uint64_t drive_bytes = files_read_->drive_bytes.exchange(0);
+  if (profile_) {
+    const uint64_t now = monotonic_ns(), began = now - read.us * 1000;
+    profile_->add_bytes(TB_SPAN_RATE_DRIVE, drive_bytes, began, now);
+    profile_->add_bytes(TB_SPAN_RATE_PAGE_CACHE, read.bytes - std::min(drive_bytes, read.bytes), began, now);
+  }
   sink().totals().change([&](TbQueryDone& totals) {
     totals.bytes_read += read.bytes;
+    totals.drive_bytes += drive_bytes;
+    totals.drive_us += files_read_->drive_us.exchange(0);
     totals.decode_us += read.us;
     totals.rows_in += read.rows_excluded + read.rows_streamed;
     totals.rows_passed += read.rows_streamed;

@@ -27,6 +27,7 @@
 #include "engine/source/files/table_file.h"
 #include "engine/source/segments/segment_source.h"
 #include "engine/source/source.h"
+#include "engine/storage/file_reading.h"
 #include "engine/store/column_store.h"
 #include "engine/threads/worker_pool.h"
 #include "engine/wire/requests.h"
@@ -36,8 +37,13 @@ namespace turbine {
 class FileSource final : public PartSource {
  public:
   FileSource(ColumnStore& store, const Program& program, SegmentSource& segments, WorkerPool& workers,
-             QueryProfile* profile)
-      : store_(store), program_(program), segments_(segments), workers_(workers), profile_(profile) {}
+             const FileStorage& storage, QueryProfile* profile)
+      : store_(store),
+        program_(program),
+        segments_(segments),
+        workers_(workers),
+        storage_(storage),
+        profile_(profile) {}
   ~FileSource() override { FileSource::stop(); }
 
   void add(std::span<const uint8_t> bytes, int fd) override;
@@ -72,6 +78,7 @@ class FileSource final : public PartSource {
       return count;
     }
   };
+  FileReading reading_of(int fd) const;
   std::vector<WantedColumn> wanted_columns(const FilePartRequest& request) const;
   std::vector<std::shared_ptr<TextDictionary>> text_dictionaries(const FilePart& part);
   void start_jobs();
@@ -94,6 +101,8 @@ class FileSource final : public PartSource {
   const Program& program_;
   SegmentSource& segments_;
   WorkerPool& workers_;
+  const FileStorage storage_;
+  const std::shared_ptr<FilesRead> files_read_ = std::make_shared<FilesRead>();
   QueryProfile* const profile_;  // null: nobody asks
   const std::shared_ptr<RowMemory> memory_ = std::make_shared<RowMemory>();
   uint32_t parts_ = 0;  // so far

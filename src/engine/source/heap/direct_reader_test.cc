@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <random>
 
 #include "engine/source/heap/page_checksum.h"
@@ -61,45 +63,45 @@ int numbered_file(uint32_t pages, uint32_t base) {
   return fd;
 }
 
-uint32_t first_word(const std::vector<uint8_t>& slot, uint32_t page) {
-  uint32_t word;
-  memcpy(&word, slot.data() + page * TB_PAGE_SIZE, sizeof word);
-  return word;
-}
-
-TEST(DirectReader, SplitsRuns) {
-  EXPECT_TRUE(split_runs({}, 4).empty());
-  const std::vector<TbRun> runs = {{0, 3, 2}, {2, 100, 1}, {5, 10, 8}};
-  for (uint32_t pages : {1u, 2u, 3u, 4u, 11u, 100u}) {
-    const auto parts = split_runs(runs, pages);
-    EXPECT_EQ(parts.size(), (11 + pages - 1) / pages);
-    std::vector<std::pair<uint32_t, uint32_t>> expected, found;  // page, block
-    for (const TbRun& run : runs)
-      for (uint32_t i = 0; i < run.count; i++) expected.push_back({run.page + i, run.block + i});
-    for (const auto& part : parts) {
-      uint32_t count = 0;
-      for (const TbRun& run : part) {
-        EXPECT_GT(run.count, 0u);
-        count += run.count;
-        for (uint32_t i = 0; i < run.count; i++) found.push_back({run.page + i, run.block + i});
-      }
-      EXPECT_LE(count, pages);
-    }
-    EXPECT_EQ(found, expected);
+/* Slots begin where O_DIRECT can write. */
+class SlotPages {
+ public:
+  explicit SlotPages(uint64_t pages, uint8_t fill = 0)
+      : bytes_(static_cast<uint8_t*>(aligned_alloc(kDirectAlignment, pages * TB_PAGE_SIZE)), &free), pages_(pages) {
+    memset(bytes_.get(), fill, pages * TB_PAGE_SIZE);
   }
+  uint8_t* data() { return bytes_.get(); }
+  uint32_t first_word(uint32_t page) const {
+    uint32_t word;
+    memcpy(&word, bytes_.get() + page * TB_PAGE_SIZE, sizeof word);
+    return word;
+  }
+  uint8_t back() const { return bytes_.get()[pages_ * TB_PAGE_SIZE - 1]; }
+
+ private:
+  std::unique_ptr<uint8_t, decltype(&free)> bytes_;
+  uint64_t pages_;
+};
+
+bool read_runs(const RelationFiles& files, std::span<const TbRun> runs, bool verify_checksums, uint8_t* pages,
+               ReadPath path = ReadPath::kPageCache) {
+  static WorkerPool threads("test", 2);
+  static StorageReader reader(threads);
+  auto extents = extents_of(files, runs, pages);
+  return extents && reader.read_now(std::move(*extents), path).ok && (!verify_checksums || checksums_ok(runs, pages));
 }
 
 TEST(DirectReader, ReadsRunsToTheirPages) {
   RelationFiles files;
   ASSERT_TRUE(files.add(0, {numbered_file(20, 100)}));
-  std::vector<uint8_t> slot(8 * TB_PAGE_SIZE, 0xee);
+  SlotPages slot(8, 0xee);
   const std::vector<TbRun> runs = {{0, 3, 2}, {4, 10, 3}};
   ASSERT_TRUE(read_runs(files, runs, false, slot.data()));
-  EXPECT_EQ(first_word(slot, 0), 103u);
-  EXPECT_EQ(first_word(slot, 1), 104u);
-  EXPECT_EQ(first_word(slot, 2), 0xeeeeeeeeu);
-  EXPECT_EQ(first_word(slot, 6), 112u);
-  EXPECT_EQ(first_word(slot, 7), 0xeeeeeeeeu);
+  EXPECT_EQ(slot.first_word(0), 103u);
+  EXPECT_EQ(slot.first_word(1), 104u);
+  EXPECT_EQ(slot.first_word(2), 0xeeeeeeeeu);
+  EXPECT_EQ(slot.first_word(6), 112u);
+  EXPECT_EQ(slot.first_word(7), 0xeeeeeeeeu);
 }
 
 TEST(DirectReader, ReadsOnlyThePagesAskedFor) {
@@ -108,18 +110,18 @@ TEST(DirectReader, ReadsOnlyThePagesAskedFor) {
   const std::vector<TbRun> runs = {{0, 3, 2}, {4, 10, 3}};
   for (uint32_t first = 0; first < 8; first++) {
     for (uint32_t count = 0; first + count <= 8; count++) {
-      std::vector<uint8_t> slot(8 * TB_PAGE_SIZE, 0xee);
+      SlotPages slot(8, 0xee);
       ASSERT_EQ(read_cached(files, runs, first, count, false, slot.data()), CachedRead::kDone);
       for (uint32_t page = 0; page < 8; page++) {
         const uint32_t of_chunk = first + page;
         const bool in_runs = of_chunk < 2 || (of_chunk >= 4 && of_chunk < 7);
         const uint32_t block = of_chunk < 2 ? 3 + of_chunk : 10 + of_chunk - 4;
-        EXPECT_EQ(first_word(slot, page), in_runs && page < count ? 100 + block : 0xeeeeeeeeu)
+        EXPECT_EQ(slot.first_word(page), in_runs && page < count ? 100 + block : 0xeeeeeeeeu)
             << first << " " << count << " " << page;
       }
     }
   }
-  std::vector<uint8_t> slot(2 * TB_PAGE_SIZE);
+  SlotPages slot(2);
   EXPECT_EQ(read_cached(files, std::vector<TbRun>{{0, 19, 2}}, 0, 2, false, slot.data()), CachedRead::kFailed);
   EXPECT_EQ(read_cached(files, std::vector<TbRun>{{0, 19, 2}}, 0, 1, false, slot.data()), CachedRead::kDone);
 }
@@ -135,20 +137,27 @@ TEST(DirectReader, WaitsForNoDriveWhereToldSo) {
   RelationFiles files;
   ASSERT_TRUE(files.add(0, {fd}));
   const std::vector<TbRun> runs = {{0, 0, kPages}};
-  std::vector<uint8_t> slot(uint64_t{kPages} * TB_PAGE_SIZE);
+  SlotPages slot(kPages);
   EXPECT_EQ(read_cached(files, runs, 0, kPages, false, slot.data()), CachedRead::kDone) << "just written";
   ASSERT_EQ(fsync(fd), 0);
   ASSERT_EQ(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
   std::vector<unsigned char> resident(uint64_t{kPages} * TB_PAGE_SIZE / 4096, 1);
-  void* map = mmap(nullptr, slot.size(), PROT_READ, MAP_SHARED, fd, 0);
+  const uint64_t size = uint64_t{kPages} * TB_PAGE_SIZE;
+  void* map = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
   ASSERT_NE(map, MAP_FAILED);
-  ASSERT_EQ(mincore(map, slot.size(), resident.data()), 0);
-  munmap(map, slot.size());
+  ASSERT_EQ(mincore(map, size, resident.data()), 0);
+  munmap(map, size);
   if (std::any_of(resident.begin(), resident.end(), [](unsigned char r) { return r & 1; }))
     GTEST_SKIP() << "the file system keeps its pages";
+  EXPECT_FALSE(were_in_page_cache(files, runs));
+  EXPECT_TRUE(read_runs(files, runs, false, slot.data(), ReadPath::kPastPageCache));
+  EXPECT_EQ(slot.back(), 7);
+  EXPECT_FALSE(files.storage(0)->in_page_cache(0, TB_PAGE_SIZE)) << "read past it";
   EXPECT_EQ(read_cached(files, runs, 0, kPages, false, slot.data()), CachedRead::kNotCached);
   EXPECT_TRUE(read_runs(files, runs, false, slot.data()));
   EXPECT_EQ(slot.back(), 7);
+  EXPECT_TRUE(files.storage(0)->in_page_cache(0, size));
+  EXPECT_FALSE(were_in_page_cache(files, runs)) << "at first";
 }
 
 TEST(DirectReader, CrossesFiles) {
@@ -159,11 +168,11 @@ TEST(DirectReader, CrossesFiles) {
   RelationFiles files;
   ASSERT_TRUE(files.add(0, {first}));
   ASSERT_TRUE(files.add(1, {numbered_file(2, 500)}));
-  std::vector<uint8_t> slot(3 * TB_PAGE_SIZE);
+  SlotPages slot(3);
   ASSERT_TRUE(read_runs(files, std::vector<TbRun>{{0, kFileBlocks - 1, 3}}, false, slot.data()));
-  EXPECT_EQ(first_word(slot, 0), 42u);
-  EXPECT_EQ(first_word(slot, 1), 500u);
-  EXPECT_EQ(first_word(slot, 2), 501u);
+  EXPECT_EQ(slot.first_word(0), 42u);
+  EXPECT_EQ(slot.first_word(1), 500u);
+  EXPECT_EQ(slot.first_word(2), 501u);
 }
 
 TEST(DirectReader, ReportsWhatItCannotRead) {
@@ -171,7 +180,7 @@ TEST(DirectReader, ReportsWhatItCannotRead) {
   const int write_only = open("/dev/null", O_WRONLY | O_CLOEXEC);
   ASSERT_TRUE(files.add(0, {numbered_file(4, 0)}));
   ASSERT_TRUE(files.add(2, {write_only}));
-  std::vector<uint8_t> slot(8 * TB_PAGE_SIZE);
+  SlotPages slot(8);
   EXPECT_FALSE(read_runs(files, std::vector<TbRun>{{0, 2, 3}}, false, slot.data())) << "short file";
   EXPECT_FALSE(read_runs(files, std::vector<TbRun>{{0, kFileBlocks, 1}}, false, slot.data())) << "no such file";
   EXPECT_FALSE(read_runs(files, std::vector<TbRun>{{0, 2 * kFileBlocks, 1}}, false, slot.data())) << "read error";
@@ -190,7 +199,7 @@ TEST(DirectReader, VerifiesChecksums) {
   }
   RelationFiles files;
   ASSERT_TRUE(files.add(0, {fd}));
-  std::vector<uint8_t> slot(4 * TB_PAGE_SIZE);
+  SlotPages slot(4);
   EXPECT_TRUE(read_runs(files, std::vector<TbRun>{{0, 0, 2}, {3, 3, 1}}, true, slot.data()));
   EXPECT_FALSE(read_runs(files, std::vector<TbRun>{{0, 1, 2}}, true, slot.data()));
   EXPECT_TRUE(read_runs(files, std::vector<TbRun>{{0, 1, 2}}, false, slot.data()));

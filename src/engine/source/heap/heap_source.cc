@@ -3,12 +3,13 @@
  *
  * Owns the files and layouts of a query's chunks. Called by execution/ on the session's
  * thread; reads end on reader and device threads. It knows nothing of visibility, and
- * must touch nothing of the query once the observer has heard of the last part.
+ * must touch nothing of the query once the sink has heard of the chunk.
  */
 #include "engine/source/heap/heap_source.h"
 
 #include <atomic>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "engine/profile/stopwatch.h"
@@ -17,10 +18,6 @@
 
 namespace turbine {
 namespace {
-
-/* A thread copies some 5-16 GB/s from the page cache, a GPU takes 55: several
- * read a large slot. 2 MB keep a drive busy as well. */
-constexpr uint32_t kPagesPerRead = 256;
 
 /* Runs lie in their chunk and in a relation, in order, and none overlaps another. */
 void check_runs(const std::vector<TbRun>& runs, uint32_t npages) {
@@ -59,32 +56,19 @@ struct HeapSource::Fill {
   const std::shared_ptr<const RelationFiles> files;
   const std::vector<TbRun> runs;
 
-  std::atomic<uint32_t> parts_left{1};
-  std::atomic<bool> failed{false};
-  std::atomic<uint64_t> bytes{0};
-  std::atomic<uint64_t> us{0};
+  std::atomic<uint64_t> us{0};  // that the device has read ahead
+  uint64_t began_ns = 0;        // traced: at a drive
 
   Fill(TaskSink& sink, const ChunkRequest& chunk, uint8_t* to, std::shared_ptr<const RelationFiles> files)
       : sink(sink), slot(chunk.slot), sequence(chunk.sequence), to(to), files(std::move(files)), runs(chunk.runs) {}
-
-  /* The chunk is filled when all its parts have been tried: the backend may write to
-   * the slot then. */
-  void part_done(bool ok, uint64_t part_bytes) {
-    if (ok)
-      bytes += part_bytes;
-    else
-      failed = true;
-    if (parts_left.fetch_sub(1, std::memory_order_acq_rel) == 1) sink.filled(slot, {!failed, bytes, us});
-  }
 };
 
 HeapSource::HeapSource(const Program& program, const SegmentSource& segments, RelationFiles files,
-                       bool verify_checksums, WorkerPool& readers, QueryProfile* profile)
+                       const HeapReading& reading, QueryProfile* profile)
     : program_(program),
       segments_(segments),
       files_(std::make_shared<RelationFiles>(std::move(files))),
-      verify_checksums_(verify_checksums),
-      readers_(readers),
+      reading_(reading),
       profile_(profile) {}
 
 /* File 0 begins another relation. Chunks being read keep the files that they began
@@ -131,11 +115,20 @@ void HeapSource::fill(const ChunkRequest& chunk, const Task& task) {
 /* Has the device read the runs and decode them; false if it does not. The chunk must
  * consist of runs alone: the backend, or its feeders, may still be writing other pages. */
 bool HeapSource::read_ahead(const std::shared_ptr<Fill>& fill, const Task& task) {
+  if (reading_.path == ReadPath::kDirect) return false;
   if (pages_of(fill->runs) != task.as<PagesInput>()->npages) return false;
+  // A try would make the kernel read ahead into the page cache that is to be spared.
+  if (reading_.path == ReadPath::kPastPageCache && !were_in_page_cache(*fill->files, fill->runs)) return false;
   auto read = [this, fill](uint32_t first, uint32_t count, uint8_t* pages) {
     const Stopwatch stopwatch;
-    const CachedRead read = read_cached(*fill->files, fill->runs, first, count, verify_checksums_, pages);
+    cache_clock_.begin();
+    const uint64_t began_ns = profile_ ? monotonic_ns() : 0;
+    const CachedRead read = read_cached(*fill->files, fill->runs, first, count, reading_.verify_checksums, pages);
     fill->us += stopwatch.microseconds();
+    if (profile_ && read == CachedRead::kDone)
+      profile_->add_bytes(TB_SPAN_RATE_PAGE_CACHE, uint64_t{count} * TB_PAGE_SIZE, began_ns, monotonic_ns());
+    if (const uint64_t us = cache_clock_.end())
+      fill->sink.totals().change([us](TbQueryDone& totals) { totals.page_cache_us += us; });
     return pages_read(read);
   };
   return sink().decode_ahead(task, read, [this, fill](PagesRead read, std::shared_ptr<DecodedPages> decoded) {
@@ -146,40 +139,62 @@ bool HeapSource::read_ahead(const std::shared_ptr<Fill>& fill, const Task& task)
     }
     const bool ok = read == PagesRead::kDone;
     const uint64_t bytes = ok ? pages_of(fill->runs) * TB_PAGE_SIZE : 0;
-    fill->sink.filled(fill->slot, {ok, bytes, fill->us, std::move(decoded)});
+    fill->sink.filled(fill->slot, {.ok = ok, .page_cache_bytes = bytes, .us = fill->us, .decoded = std::move(decoded)});
   });
 }
 
-/* Shares the runs out among reader threads. */
+/* Hands the runs to the storage reader. */
 void HeapSource::start_reads(const std::shared_ptr<Fill>& fill) {
   fill->sink.waits_for_drive(fill->slot);
-  std::vector<std::vector<TbRun>> parts;
+  if (profile_) fill->began_ns = monotonic_ns();
+  reads_clock().begin();
   try {
-    parts = split_runs(fill->runs, kPagesPerRead);
-  } catch (const std::bad_alloc&) {
-    fill->part_done(false, 0);
-    return;
-  }
-  fill->parts_left = static_cast<uint32_t>(parts.size());
-  for (std::vector<TbRun>& part : parts) {
-    try {
-      readers_.post([this, fill, runs = std::move(part)](unsigned) { read_part(*fill, runs); });
-    } catch (const std::bad_alloc&) {
-      fill->part_done(false, 0);
+    auto extents = extents_of(*fill->files, fill->runs, fill->to);
+    if (extents) {
+      reading_.storage.read(std::move(*extents), reading_.path,
+                            [this, fill](const ExtentsRead& read) { end_reads(fill, read); });
+      return;
     }
+  } catch (const std::bad_alloc&) {
+    // Nothing has begun.
+  }
+  reads_clock().end();
+  fill->sink.filled(fill->slot, {.ok = false});
+}
+
+/* Reads of several slots overlap, so each slot has a track. */
+void HeapSource::add_span(const Fill& fill, const ExtentsRead& read) {
+  const uint64_t now = monotonic_ns();
+  profile_->add_bytes(TB_SPAN_RATE_DRIVE, read.drive_bytes, fill.began_ns, now);
+  profile_->add_bytes(TB_SPAN_RATE_PAGE_CACHE, read.page_cache_bytes, fill.began_ns, now);
+  try {
+    const uint32_t track = profile_->track("reads of slot " + std::to_string(fill.slot));
+    profile_->add(TB_SPAN_READ, fill.sequence, fill.began_ns, now, track);
+  } catch (const std::bad_alloc&) {
+    // The profile lacks it.
   }
 }
 
-void HeapSource::read_part(Fill& fill, const std::vector<TbRun>& part) {
-  const Stopwatch stopwatch;
-  bool ok;
-  {
-    const Span span(profile_, TB_SPAN_READ, fill.sequence);
-    ok = read_runs(*fill.files, part, verify_checksums_, fill.to);
+/* On a thread of the storage reader. The query, and its profile, may be gone as soon as it is told. */
+void HeapSource::end_reads(const std::shared_ptr<Fill>& fill, const ExtentsRead& read) {
+  const bool by_cache = reading_.path == ReadPath::kPageCache;
+  if (const uint64_t us = reads_clock().end())
+    fill->sink.totals().change(
+        [us, by_cache](TbQueryDone& totals) { (by_cache ? totals.page_cache_us : totals.drive_us) += us; });
+  if (profile_) add_span(*fill, read);
+  const ChunkFill filled{
+      .ok = read.ok, .drive_bytes = read.drive_bytes, .page_cache_bytes = read.page_cache_bytes, .us = read.us};
+  if (!read.ok || !reading_.verify_checksums) return fill->sink.filled(fill->slot, filled);
+  // Checksums take a processor's time, which the thread of all drives has not got.
+  try {
+    reading_.threads.post([fill, filled](unsigned) {
+      ChunkFill checked = filled;
+      checked.ok = checksums_ok(fill->runs, fill->to);
+      fill->sink.filled(fill->slot, checked);
+    });
+  } catch (const std::bad_alloc&) {
+    fill->sink.filled(fill->slot, {.ok = false});
   }
-  fill.us += stopwatch.microseconds();
-  // The query, and its profile, may be gone as soon as the last part is told of.
-  fill.part_done(ok, pages_of(part) * TB_PAGE_SIZE);
 }
 
 }  // namespace turbine

@@ -8,9 +8,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "engine/storage/storage_file.h"
 #include "turbine/wire.h"
 
 namespace turbine {
@@ -21,11 +23,11 @@ constexpr uint32_t kFileBlocks = 131072;
 /* Move-only. */
 class RelationFiles {
  public:
-  RelationFiles() = default;
+  explicit RelationFiles(const StorageCalls& calls = system_storage_calls()) : calls_(&calls) {}
   ~RelationFiles() { close_all(); }
-  RelationFiles(RelationFiles&& other) noexcept { fds_.swap(other.fds_); }
+  RelationFiles(RelationFiles&& other) noexcept : calls_(other.calls_) { swap(other); }
   RelationFiles& operator=(RelationFiles&& other) noexcept {
-    fds_.swap(other.fds_);
+    swap(other);
     return *this;
   }
 
@@ -36,13 +38,27 @@ class RelationFiles {
   void close_all();
 
   /* All descriptors, in the files' order; none is left. -1 where a file was not passed. */
-  std::vector<int> take_all() { return std::exchange(fds_, {}); }
+  std::vector<int> take_all() {
+    storage_.clear();
+    return std::exchange(fds_, {});
+  }
 
   /* The descriptor of a file, -1 if it was not passed. */
   int fd(uint32_t file) const { return file < fds_.size() ? fds_[file] : -1; }
 
+  /* The file to be read; null if it was not passed. */
+  const StorageFile* storage(uint32_t file) const { return file < storage_.size() ? storage_[file].get() : nullptr; }
+
  private:
+  void swap(RelationFiles& other) noexcept {
+    std::swap(calls_, other.calls_);
+    fds_.swap(other.fds_);
+    storage_.swap(other.storage_);
+  }
+
+  const StorageCalls* calls_;
   std::vector<int> fds_;
+  std::vector<std::unique_ptr<StorageFile>> storage_;  // of fds_; goes before they are closed
 };
 
 }  // namespace turbine

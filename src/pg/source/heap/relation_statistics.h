@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "executor/instrument.h"
 #include "pgstat.h"
 #include "utils/rel.h"
 
@@ -23,6 +24,8 @@ static inline void
 tb_count_direct_block(Relation rel)
 {
 	pgstat_count_buffer_read(rel);
+	/* EXPLAIN (BUFFERS) and pg_stat_statements: as if a buffer had been filled. */
+	pgBufferUsage.shared_blks_read++;
 }
 
 /* Blocks whose columns were cached: heap_blks_hit, for the query needed them and no file

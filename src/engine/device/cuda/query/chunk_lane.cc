@@ -543,6 +543,7 @@ void ChunkLane::record_spans() {
   if (!input_accounted_) {
     profile.add_tables();
     profile.add(TB_SPAN_COPY_TO_GPU, chunk, copy_begin_, copy_end_, profile.copy_track());
+    profile.add_bytes(TB_SPAN_RATE_COPY_TO_GPU, bytes_to_device_, copy_begin_, copy_end_);
     if (task_.as<PagesInput>())
       profile.add(TB_SPAN_KERNEL_DECODE, chunk, decode_begin_, decode_end_, profile.compute_track());
   }
@@ -554,6 +555,9 @@ void ChunkLane::record_spans() {
                             : state_ == State::APPLYING ? TB_SPAN_KERNEL_APPLY
                                                         : TB_SPAN_KERNEL_SINK;
   profile.add(kernel, chunk, sink_begin_, sink_end_, profile.compute_track());
+  // Of pages and rows, what came; of segments, the columns that are read.
+  const uint64_t read = task_.as<SegmentsInput>() ? batch_->bytes() : bytes_to_device_;
+  profile.add_bytes(TB_SPAN_RATE_KERNELS, read, sink_begin_, sink_end_);
 }
 
 void ChunkLane::account_times(DeviceQueryStats& stats) {

@@ -32,6 +32,12 @@ class StreamProfile {
                  origin_ns_ + end.nanoseconds_since(origin_), track);
   }
 
+  /* The same of bytes that moved. */
+  void add_bytes(TbSpanKind kind, uint64_t bytes, const UniqueEvent& begin, const UniqueEvent& end) {
+    profile_.add_bytes(kind, bytes, origin_ns_ + begin.nanoseconds_since(origin_),
+                       origin_ns_ + end.nanoseconds_since(origin_));
+  }
+
   /* Parameters and join tables are on their way: all that `copy` has so far. */
   void tables_sent(Stream copy) { tables_end_.record(copy); }
 

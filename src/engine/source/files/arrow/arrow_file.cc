@@ -11,7 +11,6 @@
 #include <new>
 
 #include <arrow/array.h>
-#include <arrow/io/file.h>
 #include <arrow/memory_pool.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
@@ -134,15 +133,13 @@ void check_status(const arrow::Status& status) {
   throw FileError(status.message());
 }
 
-std::unique_ptr<TableFile> open_table_file(int fd, uint32_t format, std::vector<WantedColumn> wanted) {
+std::unique_ptr<TableFile> open_table_file(int fd, uint32_t format, std::vector<WantedColumn> wanted,
+                                           const FileReading& reading) {
   OpenedFile opened;
   opened.version = file_version(fd);
   const int own = dup(fd);
   if (own < 0) throw FileError("no descriptor is left");
-  auto file = arrow::io::ReadableFile::Open(own, file_memory());
-  if (!file.ok()) close(own);
-  check_status(file.status());
-  opened.file = *file;
+  opened.file = std::make_shared<StoredFile>(own, reading, file_memory());
   if (format == TB_COLUMN_FILE_PARQUET) return open_parquet_file(std::move(opened), std::move(wanted));
   return open_ipc_file(std::move(opened), std::move(wanted), format == TB_COLUMN_FILE_ARROW_STREAM);
 }

@@ -8,19 +8,19 @@
 #include <string>
 #include <vector>
 
-#include <arrow/io/file.h>
 #include <arrow/status.h>
 #include <arrow/type_fwd.h>
 
 #include "engine/source/files/arrow/column_values.h"
 #include "engine/source/files/arrow/metadata_cache.h"
+#include "engine/source/files/arrow/stored_file.h"
 #include "engine/source/files/table_file.h"
 
 namespace turbine {
 
 /* Of one open file. Reads beside each other (pread). */
 struct OpenedFile {
-  std::shared_ptr<arrow::io::ReadableFile> file;
+  std::shared_ptr<StoredFile> file;
   FileVersion version;
 
   /* Throws FileError if it has another version now. */

@@ -263,6 +263,26 @@ uint64_t IpcFile::library_bytes(uint32_t batch, const BatchLayout& layout) const
   return bytes;
 }
 
+/* Past the page cache nobody reads ahead of us: all that the rows need is asked for at once. */
+void hold_columns(StoredFile& file, std::vector<IpcBatchReader::Primitive>& primitive, const RowRanges& rows,
+                  uint64_t bytes) {
+  if (rows.empty() || primitive.empty() || !file.goes_past_cache(static_cast<int64_t>(bytes))) return;
+  std::vector<StoredFile::Range> all;
+  for (const IpcBatchReader::Primitive& column : primitive)
+    for (const StoredFile::Range& range : column.values.ranges(rows.front().first, rows.back().end()))
+      all.push_back(range);
+  auto read = file.read_ranges(all);
+  check_status(read.status());
+  size_t next = 0;
+  for (IpcBatchReader::Primitive& column : primitive) {
+    const size_t count = column.values.may_have_nulls() ? 2 : 1;
+    column.values.hold(
+        {all.begin() + static_cast<ptrdiff_t>(next), all.begin() + static_cast<ptrdiff_t>(next + count)},
+        {read->begin() + static_cast<ptrdiff_t>(next), read->begin() + static_cast<ptrdiff_t>(next + count)});
+    next += count;
+  }
+}
+
 std::unique_ptr<BatchReader> IpcFile::read_rows(uint32_t batch, const RowRanges& rows) const {
   if (primitive_fields_.empty() && library_fields_.empty()) return read_constants(columns_);
   const IpcBatch& from = metadata_->batches[batch];
@@ -284,6 +304,7 @@ std::unique_ptr<BatchReader> IpcFile::read_rows(uint32_t batch, const RowRanges&
         {i, PrimitiveColumn(columns_[i], schema_->field(columns_[i].field)->type(), place, from, layout)});
     bytes += primitive.back().values.bytes(nrows);
   }
+  hold_columns(*opened_.file, primitive, rows, bytes);
   return std::make_unique<IpcBatchReader>(opened_, columns_, std::move(primitive), std::move(library), bytes, rows);
 }
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include <arrow/io/file.h>
+#include <arrow/io/interfaces.h>
 #include <arrow/io/interfaces.h>
 
 #include "engine/source/files/arrow/ipc/batch_layout.h"
@@ -19,7 +19,7 @@ namespace turbine {
 /* Borrows the file. */
 class MessageStream final : public arrow::io::InputStream {
  public:
-  MessageStream(arrow::io::ReadableFile& file, std::vector<IpcMessage> messages)
+  MessageStream(arrow::io::RandomAccessFile& file, std::vector<IpcMessage> messages)
       : file_(file), messages_(std::move(messages)) {}
 
   arrow::Status Close() override {
@@ -32,7 +32,7 @@ class MessageStream final : public arrow::io::InputStream {
   arrow::Result<std::shared_ptr<arrow::Buffer>> Read(int64_t count) override;
 
  private:
-  arrow::io::ReadableFile& file_;
+  arrow::io::RandomAccessFile& file_;
   const std::vector<IpcMessage> messages_;
   size_t message_ = 0;
   int64_t at_ = 0;  // within it

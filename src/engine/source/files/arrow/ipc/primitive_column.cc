@@ -6,6 +6,8 @@
  */
 #include "engine/source/files/arrow/ipc/primitive_column.h"
 
+#include <cstring>
+
 #include <arrow/array.h>
 #include <arrow/buffer.h>
 #include <arrow/type.h>
@@ -56,16 +58,41 @@ uint64_t PrimitiveColumn::bytes(uint64_t rows) const {
   return bytes_of_bits(rows * bits_) + (has_nulls_ ? bytes_of_bits(rows) : 0);
 }
 
-void PrimitiveColumn::read(arrow::io::ReadableFile& file, int64_t place, uint64_t first, uint64_t bytes,
+void PrimitiveColumn::read(arrow::io::RandomAccessFile& file, int64_t place, uint64_t first, uint64_t bytes,
                            uint8_t* to) const {
-  const auto read = file.ReadAt(place + static_cast<int64_t>(first), static_cast<int64_t>(bytes), to);
+  const int64_t from = place + static_cast<int64_t>(first), end = from + static_cast<int64_t>(bytes);
+  for (size_t i = 0; i < held_.size(); i++) {
+    const int64_t begin = held_ranges_[i].position;
+    if (from < begin || end > begin + held_[i]->size()) continue;
+    memcpy(to, held_[i]->data() + (from - begin), bytes);
+    return;
+  }
+  const auto read = file.ReadAt(from, static_cast<int64_t>(bytes), to);
   check_status(read.status());
   if (*read != static_cast<int64_t>(bytes))
     throw FileError("column \"" + name_ + "\": the file ends before its values");
 }
 
-void PrimitiveColumn::append(arrow::io::ReadableFile& file, uint64_t from, uint32_t count, std::vector<uint8_t>& room,
-                             ColumnRows& rows) const {
+/* From a whole byte on, as append() reads them. */
+std::vector<StoredFile::Range> PrimitiveColumn::ranges(uint64_t first, uint64_t end) const {
+  first = first / 8 * 8;
+  const auto range = [&](int64_t place, uint64_t bits) {
+    const uint64_t from = first * bits / 8;
+    return StoredFile::Range{place + static_cast<int64_t>(from),
+                             static_cast<int64_t>(bytes_of_bits(end * bits) - from)};
+  };
+  std::vector<StoredFile::Range> ranges = {range(values_, bits_)};
+  if (has_nulls_) ranges.push_back(range(valid_, 1));
+  return ranges;
+}
+
+void PrimitiveColumn::hold(std::vector<StoredFile::Range> ranges, std::vector<std::shared_ptr<arrow::Buffer>> bytes) {
+  held_ranges_ = std::move(ranges);
+  held_ = std::move(bytes);
+}
+
+void PrimitiveColumn::append(arrow::io::RandomAccessFile& file, uint64_t from, uint32_t count,
+                             std::vector<uint8_t>& room, ColumnRows& rows) const {
   if (conversion_->as_they_are() && !has_nulls_)
     return read(file, values_, from * bits_ / 8, uint64_t{count} * bits_ / 8, rows.append<uint8_t>(count));
   // Bits are read from a whole byte on.

@@ -29,8 +29,13 @@ class PrimitiveColumn {
 
   /* Appends the values from the batch's row `from` on. `room`: memory for what is converted, kept from one run of rows
    * to the next. Throws FileError, bad_alloc. */
-  void append(arrow::io::ReadableFile& file, uint64_t from, uint32_t count, std::vector<uint8_t>& room,
+  void append(arrow::io::RandomAccessFile& file, uint64_t from, uint32_t count, std::vector<uint8_t>& room,
               ColumnRows& rows) const;
+
+  /* Where the file has rows from `first` on, and before `end`: values, then, if there are NULLs, their bits. */
+  std::vector<StoredFile::Range> ranges(uint64_t first, uint64_t end) const;
+  /* What these have, in the same order: rows are taken from there, and not read again. */
+  void hold(std::vector<StoredFile::Range> ranges, std::vector<std::shared_ptr<arrow::Buffer>> bytes);
 
   bool may_have_nulls() const { return has_nulls_; }
 
@@ -40,7 +45,7 @@ class PrimitiveColumn {
  private:
   /* In the file, of a buffer that has so many bits a row. */
   int64_t place_of(const IpcBuffer& buffer, uint64_t bits, const IpcBatch& batch) const;
-  void read(arrow::io::ReadableFile& file, int64_t place, uint64_t first, uint64_t bytes, uint8_t* to) const;
+  void read(arrow::io::RandomAccessFile& file, int64_t place, uint64_t first, uint64_t bytes, uint8_t* to) const;
 
   std::string name_;
   std::shared_ptr<arrow::DataType> type_;
@@ -48,6 +53,8 @@ class PrimitiveColumn {
   uint32_t bits_;  // of a value
   bool has_nulls_;
   int64_t values_ = 0, valid_ = 0;  // places in the file
+  std::vector<StoredFile::Range> held_ranges_;
+  std::vector<std::shared_ptr<arrow::Buffer>> held_;
 };
 
 }  // namespace turbine
