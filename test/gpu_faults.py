@@ -168,7 +168,7 @@ class Bench:
                 break
         print(f"  {name}, result {result}: {hits} of {nth_call // self.options.every} failing calls sent the query back, the last was call "
               f"{last}, {time.monotonic() - started:.1f} s", flush=True)
-        self.check(f"{name}, result {result}, faults were made", None if hits >= 10 else f"only {hits} had an effect")
+        self.check(f"{name}, result {result}, faults were made", None if hits * self.options.every >= 10 else f"only {hits} had an effect")
         self.unharmed(name)
         return last
 
