@@ -53,10 +53,10 @@ class SplitQuery final : public DeviceQuery {
 
  private:
   struct Route {
+    /* Layouts of chunks with the code of this route's device, by the query's. Tasks in flight use them. */
+    std::map<const ChunkLayout*, ChunkLayout> layouts{};
     std::unique_ptr<DeviceQuery> query;
     std::atomic<uint32_t> in_flight{0};
-    /* Layouts of chunks with the code of this route's device, by the query's. */
-    std::map<const ChunkLayout*, ChunkLayout> layouts{};
     uint64_t rows = 0;  // PROJECT, after finish()
   };
   size_t idlest() const;
