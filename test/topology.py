@@ -223,7 +223,7 @@ def main():
     file.write_bytes(os.urandom(3 << 20))
     sysfs = Sysfs((device_number(tempfile.gettempdir()), device_number(space)))
     if driver:
-        os.environ.update({"LD_LIBRARY_PATH": driver, "TURBINE_STAND_IN_DEVICES": "2", "TURBINE_SYSFS": str(sysfs.root),
+        os.environ.update({"LD_LIBRARY_PATH": driver, "TURBINE_STAND_IN_GPUS": "2", "TURBINE_SYSFS": str(sysfs.root),
                            "TURBINE_STAND_IN_PCI": "0000:03:00.0,00000000:83:00.0"})
     try:
         if os.geteuid() == 0:

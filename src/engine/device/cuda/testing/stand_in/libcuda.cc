@@ -27,7 +27,7 @@ FakeOptions stand_in_options() {
   FakeOptions options;
   options.launch_result = kLaunchOutOfResources;
   if (const char* major = std::getenv("TURBINE_STAND_IN_MAJOR")) options.major = std::atoi(major);
-  if (const char* devices = std::getenv("TURBINE_STAND_IN_DEVICES")) options.devices = std::atoi(devices);
+  if (const char* gpus = std::getenv("TURBINE_STAND_IN_GPUS")) options.devices = std::atoi(gpus);
   // One address for each device, with commas between.
   if (const char* addresses = std::getenv("TURBINE_STAND_IN_PCI")) {
     options.pci_addresses.clear();
