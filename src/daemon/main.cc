@@ -115,9 +115,11 @@ void serve(const Options& options) {
   if (!engine.why_no_gpu.empty()) log_message(LogLevel::kInfo, "no GPU: %s", engine.why_no_gpu.c_str());
   for (uint32_t i = 0; i < engine.devices.size(); i++) {
     const TbDeviceInfo info = engine.device_info(i);
-    log_message(LogLevel::kInfo, "device %u: %s, %u units, %s, memory budget %llu MB", i, info.name, info.units,
-                info.target, static_cast<unsigned long long>(info.memory_budget >> 20));
-    if (info.kind != 0) log_message(LogLevel::kInfo, "%s", describe_gpu(i - 1, info).c_str());
+    if (info.kind != 0)
+      log_message(LogLevel::kInfo, "%s", describe_gpu(i - 1, info).c_str());
+    else
+      log_message(LogLevel::kInfo, "device %u: %s, %u units, %s, memory budget %llu MB", i, info.name, info.units,
+                  info.target, static_cast<unsigned long long>(info.memory_budget >> 20));
   }
   for (const std::string& line : engine.topology.describe()) log_message(LogLevel::kInfo, "topology: %s", line.c_str());
   if (engine.storage.uses_ring())
