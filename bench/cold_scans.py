@@ -108,7 +108,7 @@ def threads_seconds(pid):
 
 def shares(paths):
     sizes = [os.path.getsize(path) for path in paths]
-    return sum(PageCache.share(path) * size for path, size in zip(paths, sizes)) / sum(sizes)
+    return sum(PageCache.share(path) * size for path, size in zip(paths, sizes, strict=True)) / sum(sizes)
 
 
 def measure(server, name, sql, files, rows, options, other):

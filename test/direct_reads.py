@@ -76,7 +76,7 @@ def make_tables(bench):
         session.query("VACUUM (FREEZE, ANALYZE)")
         session.query("CHECKPOINT")
         rows = session.query("SELECT id, x, y, memo FROM t ORDER BY id")
-        columns = list(zip(*rows))
+        columns = list(zip(*rows, strict=True))
         table = pa.table({"id": pa.array(map(int, columns[0]), pa.int32()), "x": pa.array(map(float, columns[1])),
                           "y": pa.array(map(float, columns[2])), "memo": pa.array(columns[3])})
         with pa.ipc.new_file(str(folder / "t.arrow"), table.schema) as writer:

@@ -175,6 +175,24 @@ def traces_are_whole(bench):
         bench.check(f"{name}, coverage", uncovered(bench, name))
 
 
+def rates_add_up(bench):
+    """Counters of GB/s hold the bytes that were read, of the way by which they were read."""
+    with bench.server.connect() as session:
+        size = int(session.value("SELECT pg_relation_size('big')"))
+    for way, name in (("direct", "drive"), ("page_cache", "page cache")):
+        path = bench.trace(f"rates-{way}")
+        with bench.session(**{"pg_turbine.trace_file": path, "pg_turbine.storage_path": way}) as session:
+            session.query(QUERIES["aggregate"])
+        with open(path, encoding="utf-8") as file:
+            counters = [event for event in json.load(file) if event["ph"] == "C"]
+        # Each holds for a millisecond.
+        found = {}
+        for event in counters:
+            found[event["name"]] = found.get(event["name"], 0) + event["args"]["GB/s"] * 1e6
+        good = set(found) >= {name} and abs(found[name] - size) < 0.01 * size
+        bench.check(f"rates, {way}", None if good else f"{found}, not {size} of {name}")
+
+
 def many_write_one_file(bench):
     path, problems = bench.trace("many"), []
 
@@ -290,6 +308,7 @@ def main():
             phases_add_up(bench)
             only_where_asked(bench)
             traces_are_whole(bench)
+            rates_add_up(bench)
             many_write_one_file(bench)
             what_cannot_be_written(bench)
             rights(bench)

@@ -12,8 +12,10 @@ namespace turbine {
 std::map<uint32_t, MakePartSource>& part_kinds() {
   static std::map<uint32_t, MakePartSource> kinds = {
       {TB_PART_FILE,
-       [](const PartNeeds& needs) -> std::unique_ptr<PartSource> { return std::make_unique<FileSource>(needs.store, needs.program, needs.segments, needs.workers, needs.storage,
-                                             needs.profile); }},
+       [](const PartNeeds& needs) -> std::unique_ptr<PartSource> {
+         return std::make_unique<FileSource>(needs.store, needs.program, needs.segments, needs.workers, needs.storage,
+                                             needs.profile);
+       }},
   };
   return kinds;
 }
