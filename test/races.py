@@ -410,6 +410,10 @@ def main():
             with server.connect() as session:
                 counters = dict(session.query("SELECT counter, value FROM turbine.stat_queries WHERE value > 0"))
             print("  " + ", ".join(f"{name} {value}" for name, value in counters.items()))
+            # A race that ends the service costs only time, and would go unnoticed.
+            if int(counters.get("service_starts", 0)) != 1:
+                print("  the service did not run to the end: see the server's log")
+                failed += 1
             if int(counters.get("blocks_direct", 0)) == 0:
                 print("  no block was read directly: the races proved nothing")
                 failed += 1

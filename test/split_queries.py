@@ -120,16 +120,17 @@ class SeveralGpus:
 def main():
     bench = Bench()
     driver = contextlib.nullcontext() if has_driver() else stand_in(gpus=STAND_IN_GPUS)
-    with driver as report, cluster.Cluster("split-queries") as server:
-        gpus = SeveralGpus(server, bench)
-        gpus.preference()
-        gpus.settings()
-        gpus.answers()
-        gpus.shares()
-        gpus.nothing_stays()
-    if report:
-        bench.equal("the driver", report.complaints()[:5], [])
-        bench.check("kernels", None if report.launches() else "none ran")
+    with driver as report:
+        with cluster.Cluster("split-queries") as server:
+            gpus = SeveralGpus(server, bench)
+            gpus.preference()
+            gpus.settings()
+            gpus.answers()
+            gpus.shares()
+            gpus.nothing_stays()
+        if report:
+            bench.equal("the driver", report.complaints()[:5], [])
+            bench.check("kernels", None if report.launches() else "none ran")
     print(f"{bench.passed} passed, {bench.failed} failed")
     return 1 if bench.failed else 0
 

@@ -100,7 +100,7 @@ class Topology:
 
     def log(self):
         text = self.server.logfile.read_text(errors="replace")
-        for line in ("GPU0: Fake GPU, 4 multiprocessors, 1980 MHz, L2 50 MB, memory 4096 MB",
+        for line in ("GPU0: Fake GPU, 2 multiprocessors, 1980 MHz, L2 50 MB, memory 4096 MB",
                      "compute capability 9.0, PCI 0000:83:00.0, NUMA node 1", "topology:         0000:04:00.0 nvme0n1 Drive 0",
                      "topology: nvme0n1: GPU0=PIX/4* GPU1=SYS/420",
                      "topology: md0 (raid0 of nvme0n1, nvme1n1): GPU0=SYS/212* GPU1=SYS/212*"):

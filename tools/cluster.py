@@ -142,6 +142,14 @@ def _link_tree(source, target, skip_prefix):
             (target / entry.name).symlink_to(entry)
 
 
+def _unlink_outdated(folder):
+    """CMake writes over files in place, and programs of another cluster that have them mapped would die of SIGBUS."""
+    for staged in [folder / "pg_turbine.so", *(folder / "pg_turbine").glob("turbine*")]:
+        built = next(BUILD.glob(f"src/*/{staged.name}"), None)
+        if staged.is_file() and built and int(built.stat().st_mtime) != int(staged.stat().st_mtime):
+            staged.unlink()
+
+
 def stage(with_extension=True):
     """Brings the staged installation up to date; returns its bin directory.
 
@@ -161,6 +169,7 @@ def stage(with_extension=True):
             folder = Path(pg_config(option))
             _link_tree(folder, root / str(folder).lstrip("/"), "pg_turbine")
     if with_extension:
+        _unlink_outdated(root / pg_config("--pkglibdir").lstrip("/"))
         subprocess.run(["cmake", "--install", str(BUILD)], check=True, stdout=subprocess.DEVNULL,
                        env={**os.environ, "DESTDIR": str(root)})
         if MUTANT:

@@ -322,8 +322,8 @@ typedef struct TbQuery
 	uint32_t stream_size;  /* of the TbStream with its columns; 0: none */
 	float	 direct_share; /* of D's memory: from a table of this size on, `auto` reads with
 							* O_DIRECT what the page cache has not got */
-	uint32_t near_gpus;	  /* of `gpus`, those near the drives of the input: preferred among
-						   * those that have as few queries and know the table as well */
+	uint32_t near_gpus;	   /* of `gpus`, those near the drives of the input: preferred among
+							* those that have as few queries and know the table as well */
 	uint32_t reserved;
 	/* program bytes, padded to 8; the parameter block, padded to 8; the result
 	 * plan, padded to 8; the continuation, padded to 8; TbColumnLeft columns[columns_left];
@@ -924,8 +924,8 @@ typedef struct TbQueryDone
 	uint64_t file_batches_excluded_by_pages; /* of these: the least and greatest values of
 											  * all pages */
 	uint64_t file_pages; /* of batches that were read: those that an index tells of */
-	uint64_t file_pages_excluded;		 /* of these: not read */
-	uint64_t file_batches_cached;		 /* of file_batches: no row was read */
+	uint64_t file_pages_excluded; /* of these: not read */
+	uint64_t file_batches_cached; /* of file_batches: no row was read */
 	uint64_t drive_bytes;	 /* of bytes_read: with O_DIRECT, the rest by the page cache */
 	uint64_t drive_us;		 /* while at least one chunk was waiting for a drive */
 	uint64_t page_cache_us;	 /* the same of reads by the page cache */

@@ -105,7 +105,7 @@ std::vector<uint32_t> QueryDevice::gpus_to_split(const std::vector<uint32_t>& gp
   if (query.flags & TB_QUERY_SPLIT) return alike;
   // Is it worth it? A GPU sorts its own rows, and finds the first of them soonest if it sees all.
   if (output.keeps_few() || (output.has_plan() && program_->sink() == TB_SINK_PROJECT)) return {};
-  switch (engine_.split_choice.worth(*program_, query.estimated_rows, first.cache_size)) {
+  switch (engine_.split_choice.worth(*program_, query.estimated_rows, query.estimated_groups, first.cache_size)) {
     case SplitChoice::Reason::kNone: return {};
     case SplitChoice::Reason::kColumns: return alike;
     case SplitChoice::Reason::kKernels: break;

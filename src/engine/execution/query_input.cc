@@ -202,6 +202,8 @@ void QueryInput::filled(uint32_t slot, const ChunkFill& fill) {
   std::lock_guard lock(mutex_);
   report_.totals.change([&](TbQueryDone& totals) {
     totals.read_us += fill.us;
+    // The backend reads a chunk that failed again.
+    if (!fill.ok) return;
     totals.bytes_read += fill.drive_bytes + fill.page_cache_bytes;
     totals.drive_bytes += fill.drive_bytes;
   });

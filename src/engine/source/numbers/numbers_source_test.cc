@@ -23,7 +23,9 @@ TEST(NumbersSource, AreSummedOnAGpu) {
   const auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
   SegmentSource segments(store, program, params, {});
   WorkerPool workers("worker", 1);
-  const auto numbers = part_kinds().at(TB_PART_NUMBERS)({store, *program, segments, workers, nullptr});
+  StorageReader reader(workers);
+  const auto numbers = part_kinds().at(TB_PART_NUMBERS)(
+      {store, *program, segments, workers, nullptr, {reader, StoragePath::kAuto, 0.5, 0, 0}});
   turbine::testing::RecordingSink sink;
   sink.shape = {.rows = 40000};
   numbers->begin(sink);

@@ -1,0 +1,26 @@
+/*
+ * explain_input.h - what EXPLAIN (ANALYZE) shows of a node's input: blocks and how they
+ * were read, cached segments, files.
+ *
+ * `prefix` stands before each property's name: empty, or which of the node's inputs it is.
+ */
+#ifndef TURBINE_PG_STAGE_EXPLAIN_INPUT_H
+#define TURBINE_PG_STAGE_EXPLAIN_INPUT_H
+
+#include "postgres.h"
+
+#include "commands/explain.h"
+
+#include "pg/source/input.h"
+#include "pg/source/run_stats.h"
+
+extern void tb_explain_blocks(const TbRunStats *stats, ExplainState *es);
+extern void tb_explain_why_buffered(const char *prefix, const TbBlockStats *blocks,
+									ExplainState *es);
+extern void tb_explain_direct(const char *prefix, const TbRunStats *stats,
+							  ExplainState *es);
+extern void tb_explain_segments(const char *prefix, const TbRunStats *stats,
+								ExplainState *es);
+extern void tb_explain_files(const TbRunStats *stats, ExplainState *es);
+
+#endif
