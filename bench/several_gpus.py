@@ -42,7 +42,7 @@ QUERIES = {
     "three joins": """SELECT year, nation, sum(price::bigint) FROM fact JOIN days ON day = days.id
         JOIN customers ON customer = customers.id JOIN parts ON part = parts.id
         WHERE region = 2 AND maker < 3 GROUP BY year, nation""",
-    "two joins, more groups": """SELECT year, brand, sum(price::bigint), count(*) FROM fact JOIN days ON day = days.id
+    "two joins and more groups": """SELECT year, brand, sum(price::bigint), count(*) FROM fact JOIN days ON day = days.id
         JOIN parts ON part = parts.id WHERE maker = 1 GROUP BY year, brand""",
     "a million groups": "SELECT count(*), sum(s) FROM (SELECT customer, sum(price) AS s FROM fact GROUP BY customer) g",
     "first rows": "SELECT customer, part, price FROM fact ORDER BY price DESC, customer, part LIMIT 20",
@@ -54,13 +54,17 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--loaders", type=int, default=os.cpu_count() or 2, help="sessions that make rows")
+    parser.add_argument("--queries", default=",".join(QUERIES), help="by name, separated by commas")
+    parser.add_argument("--show", default="", help="a query whose plans are printed")
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--sessions", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=5, help="of the sessions, for each choice of GPUs")
     parser.add_argument("--shared-buffers", default="2GB")
     parser.add_argument("--no-postgres", action="store_true")
     parser.add_argument("--output", default=str(cluster.BUILD / "bench"))
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.queries = {name: QUERIES[name] for name in options.queries.split(",")}
+    return options
 
 
 def load(server, options):
@@ -89,8 +93,10 @@ def choices_of(session):
 
 
 def kernels_ms(session, sql):
-    plan = "\n".join(row for row, in session.query(f"EXPLAIN (ANALYZE) {sql}"))
-    return sum(float(ms) for ms in re.findall(r"Stages:.*?compute=([0-9.]+)", plan)), plan
+    """Of the GPU that worked longest."""
+    plan = "\n".join(row for row, in session.query(f"EXPLAIN (ANALYZE, VERBOSE) {sql}"))
+    found = re.findall(r"GPU\d+: rows=\d+ kernels=([0-9.]+)", plan) or re.findall(r"Stages:.*?compute=([0-9.]+)", plan)
+    return max(map(float, found), default=0), plan
 
 
 def measure(server, options):
@@ -100,7 +106,7 @@ def measure(server, options):
     plain = None if options.no_postgres else server.connect(settings={
         "pg_turbine.enabled": "off", "max_parallel_workers_per_gather": str(min(16, os.cpu_count() or 2))})
     results, different, plans = {}, 0, {}
-    for query, sql in QUERIES.items():
+    for query, sql in options.queries.items():
         expected = plain.query(sql) if plain else None
         times = {name: [] for name in choices}
         kernels = {name: [] for name in choices}
@@ -119,6 +125,9 @@ def measure(server, options):
                     kernels[name].append(ms)
         results[query] = {name: (round(statistics.median(times[name]), 2), round(statistics.median(kernels[name]), 2))
                           for name in choices}
+        if query == options.show:
+            for name in choices:
+                log(plans[f"{query}, {name}"])
         log(f"  {query}: " + ", ".join(f"{name} {ms:.2f} ({kernel:.2f})" for name, (ms, kernel) in results[query].items()))
     return results, different, plans
 
@@ -126,12 +135,12 @@ def measure(server, options):
 def crowd(server, settings, options):
     """Queries a second of several sessions at once."""
     sessions = [server.connect(settings=settings) for _ in range(options.sessions)]
-    done, stop = [0] * len(sessions), threading.Event()
+    done, stop, queries = [0] * len(sessions), threading.Event(), list(options.queries.values())
 
     def run(number):
         turn = number
         while not stop.is_set():
-            sessions[number].query(list(QUERIES.values())[turn % len(QUERIES)])
+            sessions[number].query(queries[turn % len(queries)])
             done[number] += 1
             turn += 1
     threads = [threading.Thread(target=run, args=(number,)) for number in range(len(sessions))]
