@@ -412,7 +412,10 @@ def main():
             print("  " + ", ".join(f"{name} {value}" for name, value in counters.items()))
             # A race that ends the service costs only time, and would go unnoticed.
             if int(counters.get("service_starts", 0)) != 1:
-                print("  the service did not run to the end: see the server's log")
+                print("  the service did not run to the end:")
+                told = [line for line in server.logfile.read_text(errors="replace").splitlines()
+                        if "pg_turbine service" in line or "terminated" in line]
+                print("\n".join(f"    {line}" for line in told[:10]))
                 failed += 1
             if int(counters.get("blocks_direct", 0)) == 0:
                 print("  no block was read directly: the races proved nothing")

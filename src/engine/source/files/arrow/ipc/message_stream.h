@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <arrow/io/interfaces.h>
-#include <arrow/io/interfaces.h>
+#include <arrow/result.h>
 
 #include "engine/source/files/arrow/ipc/batch_layout.h"
 
