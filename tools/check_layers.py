@@ -83,7 +83,7 @@ PARTS = {
                "tables contract catalog program profile wire topology storage device machine code slots source result execution "
                "exports"),
 
-    "storage_test": ("src/storage_test", "contract topology device cuda"),
+    "storage_test": ("src/storage_test", "contract limits storage topology device cuda"),
 
     # Programs of their own, which share with the service what files mean, and nothing else.
     "export": ("src/export", "file_values"),

@@ -10,6 +10,7 @@
 #include <exception>
 #include <fstream>
 
+#include "engine/limits/process_limits.h"
 #include "storage_test/test_options.h"
 #include "storage_test/test_report.h"
 
@@ -74,6 +75,7 @@ int run(const TestOptions& options) {
   for (const std::string& path : options.files) files.push_back(find_tested_file(path));
 
   TestReport report;
+  report.memory = memory_limit();
   std::vector<TopologyGpu> gpus;
   for (const TestGpu& gpu : list_test_gpus(&report.why_no_gpu)) {
     report.gpus.push_back(gpu.name);

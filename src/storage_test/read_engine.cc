@@ -1,7 +1,7 @@
 /*
- * read_engine.cc - the engine of threads.
+ * read_engine.cc - the engine of threads, and that of io_uring.
  *
- * Called by storage_pass.cc. Owns its threads; it never throws after it has been made.
+ * Called by storage_pass.cc. Each owns its threads, and never throws after it has been made.
  */
 #include "storage_test/read_engine.h"
 
@@ -12,8 +12,12 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "engine/storage/drive_ring.h"
 
 namespace turbine {
 namespace {
@@ -94,8 +98,45 @@ class PreadEngine final : public ReadEngine {
   std::vector<std::thread> threads_;
 };
 
+class RingEngine final : public ReadEngine {
+ public:
+  explicit RingEngine(std::shared_ptr<DriveRing> ring) : ring_(std::move(ring)) {}
+  ~RingEngine() override { ring_.reset(); }  // its thread calls back
+  const char* name() const override { return "io_uring"; }
+
+  void submit(int fd, uint64_t offset, uint32_t size, uint8_t* to, uint32_t tag) override {
+    std::vector<DriveRing::Read> reads;
+    reads.push_back({fd, offset, size, to, [this, tag](int64_t result) {
+                       std::lock_guard lock(mutex_);
+                       ended_.push_back({tag, result});
+                       finished_.notify_one();
+                     }});
+    ring_->post(std::move(reads));
+  }
+
+  Ended wait() override {
+    std::unique_lock lock(mutex_);
+    finished_.wait(lock, [this] { return !ended_.empty(); });
+    const Ended ended = ended_.front();
+    ended_.pop_front();
+    return ended;
+  }
+
+ private:
+  std::mutex mutex_;  // the fields below
+  std::condition_variable finished_;
+  std::deque<Ended> ended_;
+  std::shared_ptr<DriveRing> ring_;
+};
+
 }  // namespace
 
 std::unique_ptr<ReadEngine> make_pread_engine(unsigned depth) { return std::make_unique<PreadEngine>(depth); }
+
+std::unique_ptr<ReadEngine> make_ring_engine() {
+  std::string why;
+  std::shared_ptr<DriveRing> ring = DriveRing::open(system_storage_calls(), &why);
+  return ring ? std::make_unique<RingEngine>(std::move(ring)) : nullptr;
+}
 
 }  // namespace turbine

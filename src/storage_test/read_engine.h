@@ -32,4 +32,7 @@ class ReadEngine {
 /* pread() on as many threads as reads may be in flight. */
 std::unique_ptr<ReadEngine> make_pread_engine(unsigned depth);
 
+/* The ring by which queries read past the page cache (engine/storage/drive_ring.h); null: the kernel refuses it. */
+std::unique_ptr<ReadEngine> make_ring_engine();
+
 }  // namespace turbine

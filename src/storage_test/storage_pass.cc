@@ -169,9 +169,16 @@ struct PassTotals {
   }
 };
 
+/* As turbined reads: past the page cache by io_uring, where the kernel allows it. */
+std::unique_ptr<ReadEngine> make_engine(const PassOptions& options) {
+  std::unique_ptr<ReadEngine> engine;
+  if (options.way != StorageWay::kPageCache) engine = make_ring_engine();
+  return engine ? std::move(engine) : make_pread_engine(options.depth);
+}
+
 /* A thread's part: keeps as many requests in flight as it may. */
 void read_requests(RequestQueue& queue, const PassOptions& options, PassBuffers& buffers, PassTotals& totals) {
-  const std::unique_ptr<ReadEngine> engine = make_pread_engine(options.depth);
+  const std::unique_ptr<ReadEngine> engine = make_engine(options);
   std::vector<uint32_t> expected(options.depth);
   uint32_t in_flight = 0;
   bool more = true;
@@ -247,7 +254,7 @@ PassResult run_pass(const std::vector<TestedFile>& files, const PassOptions& opt
                     const std::function<void(uint64_t, uint64_t)>& progress) {
   PassResult result;
   result.options = options;
-  result.engine = make_pread_engine(1)->name();
+  result.engine = make_engine(options)->name();
   try {
     const std::vector<OpenFile> opened = open_files(files, options);
     uint64_t all = 0;

@@ -9,8 +9,13 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "engine/storage/read_path.h"
+
 namespace turbine {
 namespace {
+
+/* pg_turbine.storage_direct_share, where nobody has changed it. */
+constexpr double kUsualDirectShare = 0.5;
 
 std::string formatted(const char* format, ...) __attribute__((format(printf, 1, 2)));
 std::string formatted(const char* format, ...) {
@@ -91,6 +96,16 @@ std::vector<std::string> TestReport::verdict() const {
     lines.push_back(cached->gigabytes_per_second() >= direct->gigabytes_per_second()
                         ? "The page cache is the faster way to these files now."
                         : "The drive is faster past the page cache: copying through it costs more than it saves.");
+  }
+  // Which of both a query takes.
+  for (const FilePlace& file : files) {
+    const bool past = choose_read_path(StoragePath::kAuto, kUsualDirectShare, file.bytes, memory) !=
+                      ReadPath::kPageCache;
+    lines.push_back(formatted("%s (%.1f GB; memory: %.1f GB): pg_turbine.storage_path = auto reads %s.",
+                              file.path.c_str(), static_cast<double>(file.bytes) / 1e9,
+                              static_cast<double>(memory) / 1e9,
+                              past ? "it past the page cache, except what is there, as it has half the memory or more"
+                                   : "it through the page cache, unless its table has half the memory or more"));
   }
   // Which GPU.
   if (gpus.empty()) {

@@ -25,6 +25,7 @@ struct TestReport {
   std::vector<std::string> gpus;  // names
   std::string why_no_gpu;
   std::vector<PassResult> passes;
+  uint64_t memory = 0;  // that a server here may use; 0: not known
 
   /* The path that a query over such files takes, and why; sentences. */
   std::vector<std::string> verdict() const;

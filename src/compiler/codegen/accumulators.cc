@@ -540,6 +540,10 @@ void Accumulators::write_identities(Value* group_row) {
     const TbAgg& agg = program_.aggs()[i];
     if (min_max(agg) && !tb_type_is_text(agg.type))
       rows_.store(from_key(agg.type, key_identity(agg)), group_row, layout_.states[i].value_offset);
+    // As a sum of negative zeros alone is.
+    if (agg.kind == TB_AGG_SUM_FLOAT)
+      rows_.store(llvm::ConstantFP::getNegativeZero(rows_.ir().getDoubleTy()), group_row,
+                  layout_.states[i].value_offset);
   }
 }
 

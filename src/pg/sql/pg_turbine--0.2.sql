@@ -493,7 +493,7 @@ CREATE FUNCTION turbine.storage_test(
 	tablespace name, -- such as pg_default
 	megabytes int DEFAULT 256, -- size of the file
 	OUT way text, -- direct, page-cache, pinned or gpu
-	OUT engine text, -- what has read: pread, with a thread for each request in flight
+	OUT engine text, -- what has read: io_uring; or pread, with a thread for each request in flight
 	OUT request_bytes int, -- of each request
 	OUT depth int, -- requests in flight of each thread
 	OUT threads int, -- that ask for requests
