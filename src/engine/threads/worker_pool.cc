@@ -17,9 +17,11 @@ namespace turbine {
 
 WorkerPool::WorkerPool(const char* name, unsigned nthreads, std::function<bool()> on_idle)
     : on_idle_(std::move(on_idle)) {
-  // Signals are the main thread's business.
+  // Signals are the main thread's business, but those that a thread's own instruction raises: where one of them is
+  // blocked, the kernel ends the process without asking its handler (that of SIGBUS is in mapped_files.cc).
   sigset_t all, before;
   sigfillset(&all);
+  for (const int own : {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&all, own);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   for (unsigned i = 0; i < std::max(nthreads, 1u); i++) {
     threads_.emplace_back([this, i] { work(i); });

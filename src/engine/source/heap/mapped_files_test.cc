@@ -8,10 +8,11 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <thread>
+#include <future>
 #include <vector>
 
 #include "engine/source/heap/relation_files.h"
+#include "engine/threads/worker_pool.h"
 
 namespace turbine {
 namespace {
@@ -73,14 +74,17 @@ TEST_F(MappedFilesTest, PagesBehindTheEndHaveNone) {
   EXPECT_EQ(read(*file, {10, kPages}), (std::vector<uint64_t>{0, lsn_of(600)}));
 }
 
-/* Of a file that belongs to someone else the kernel says that all pages are in memory. */
+/* Of a file that belongs to someone else the kernel says that all pages are in memory. On a thread as those that read.
+ */
 TEST_F(MappedFilesTest, FailedLoadsShowZeros) {
   const int fd = open("/bin/sh", O_RDONLY | O_CLOEXEC);
   ASSERT_GE(fd, 0);
-  std::thread([&] {
+  std::promise<void> ended;
+  WorkerPool readers("test", 1);
+  readers.post([&](unsigned) {
     setfsuid(65534);  // of root this takes the right to know better
     const auto file = files_.find(fd);
-    ASSERT_TRUE(file);
+    EXPECT_TRUE(file);
     EXPECT_NE(read(*file, {0})[0], 0u);
     EXPECT_EQ(files_.find(fd), file);
     EXPECT_EQ(read(*file, {kFileBlocks - 2, kFileBlocks - 1}), (std::vector<uint64_t>{0, 0}));
@@ -88,7 +92,9 @@ TEST_F(MappedFilesTest, FailedLoadsShowZeros) {
     const auto again = files_.find(fd);  // without the page of zeros
     EXPECT_TRUE(again);
     EXPECT_NE(again, file);
-  }).join();
+    ended.set_value();
+  });
+  ended.get_future().wait();
   close(fd);
 }
 
