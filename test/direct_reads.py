@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import answers  # noqa: E402
+import cache_bench  # noqa: E402
 import cluster  # noqa: E402
 import workload  # noqa: E402
 from page_cache import PageCache  # noqa: E402
@@ -45,17 +46,10 @@ PAST_CACHE = ("io_uring", "threads")
 BLOCK = 8192
 
 
-class Bench:
+class DirectReads(cache_bench.Bench):
     def __init__(self, server):
+        super().__init__()
         self.server = server
-        self.passed = self.failed = 0
-
-    def check(self, name, complaint):
-        if complaint:
-            self.failed += 1
-            print(f"  {name}: {complaint}", flush=True)
-        else:
-            self.passed += 1
 
     def session(self, **settings):
         return self.server.connect(settings={**BASE, **settings})
@@ -215,7 +209,7 @@ def bad_files(bench):
 def main():
     settings = {"shared_buffers": "1MB"}
     with cluster.Cluster("direct", settings=settings, checksums=True) as server:
-        bench = Bench(server)
+        bench = DirectReads(server)
         paths = make_tables(bench)
         for part in (same_rows, what_explain_says, files_go_past_the_cache, the_page_cache_stays):
             part(bench, paths)

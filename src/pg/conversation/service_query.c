@@ -367,13 +367,8 @@ add_continuation(Sections *sections, const TbContinuationProgram *continuation,
 uint32
 tb_allowed_gpus(void)
 {
-	TbDeviceInfo devices[TB_MAX_DEVICES];
-	int			 count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
-	uint32		 gpus = 0;
+	uint32 gpus = tb_usable_gpus();
 
-	for (int i = 1; i < count; i++)
-		if (devices[i].usable)
-			gpus |= UINT32_C(1) << (i - 1);
 	switch (tb_guc_device_choice())
 	{
 		case TB_CHOOSE_CPU:

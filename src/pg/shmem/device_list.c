@@ -38,6 +38,19 @@ tb_service_is_up(void)
 	return tb_devices_generation() != 0;
 }
 
+uint32
+tb_usable_gpus(void)
+{
+	TbDeviceInfo devices[TB_MAX_DEVICES];
+	int			 count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	uint32		 gpus = 0;
+
+	for (int i = 1; i < count; i++)
+		if (devices[i].usable)
+			gpus |= UINT32_C(1) << (i - 1);
+	return gpus;
+}
+
 void
 tb_devices_publish(const TbStatusReply *status)
 {

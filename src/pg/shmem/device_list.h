@@ -15,6 +15,9 @@
  * down. Index in the result is the device's index (0: the host). */
 extern int tb_devices_snapshot(TbDeviceInfo *out, int max);
 
+/* GPUs that take queries now: a bit each, GPU 0 first. */
+extern uint32 tb_usable_gpus(void);
+
 /* Whether turbined answered when last asked. */
 extern bool tb_service_is_up(void);
 

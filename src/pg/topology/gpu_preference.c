@@ -19,20 +19,6 @@
 #include "pg/shmem/storage_places.h"
 #include "pg/topology/gpu_preference.h"
 
-/* GPUs that take queries now. */
-static uint32
-usable_gpus(void)
-{
-	TbDeviceInfo devices[TB_MAX_DEVICES];
-	int			 count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
-	uint32		 gpus = 0;
-
-	for (int i = 1; i < count; i++)
-		if (devices[i].usable)
-			gpus |= UINT32_C(1) << (i - 1);
-	return gpus;
-}
-
 /* Of the block device that the path is on; false: not known. */
 static bool
 place_of_path(const char *path, TbStoragePlace *place)
@@ -72,7 +58,7 @@ preference_of(uint32 mapped, const char *path)
 	TbGpuPreference preference = {0};
 	TbStoragePlace	place;
 	bool			known = place_of_path(path, &place);
-	uint32			usable = usable_gpus();
+	uint32			usable = tb_usable_gpus();
 
 	preference.by = TB_PREFERRED_BY_MAP;
 	preference.gpus = mapped & usable;

@@ -20,6 +20,19 @@ constexpr RegionOfBatch kRegionsOfBatch[] = {{&ExportRegions::values, BatchMemor
 }  // namespace
 
 void DeviceBatch::fill(std::span<const TbExportColumn> shapes, uint64_t rows, BatchMemory& from) {
+  try {
+    copy_columns(shapes, rows, from);
+  } catch (...) {
+    // Copies that are under way read memory that others may get now.
+    for (const DeviceColumn& column : columns_) try {
+        if (column.memory) column.memory->flush();
+      } catch (const DeviceError&) {
+      }
+    throw;
+  }
+}
+
+void DeviceBatch::copy_columns(std::span<const TbExportColumn> shapes, uint64_t rows, BatchMemory& from) {
   // All columns cross the bus side by side.
   for (uint32_t i = 0; i < columns_.size(); i++) {
     DeviceColumn& column = columns_[i];

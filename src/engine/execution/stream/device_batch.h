@@ -41,6 +41,8 @@ class DeviceBatch {
   void use_again() {}
 
  private:
+  void copy_columns(std::span<const TbExportColumn> shapes, uint64_t rows, BatchMemory& from);
+
   Device& device_;
   const uint32_t number_;
   Admission& admission_;
