@@ -6,11 +6,12 @@ queries the Nth driver call fails (pg_turbine.debug_fault), for every N until th
 query needs no more calls: equal answers, a counter and a line in the log that
 say why, no device memory kept, the device usable again where the failure leaves
 its context whole, out of use until turbined restarts where it does not.
+With --gpus every query is split over so many GPUs, and the fault is armed on each of them.
 Without a GPU turbined gets a stand-in driver that interprets kernels.
 Must never: end a process that its own cluster did not start; pass without
 having made a call fail.
 Called by: make test-gpu-faults, test/run_all.py. Options: --driver (auto, gpu,
-stand-in), --every (of so many calls one fails), --sticky (points a query), --seconds (stop asking for more after).
+stand-in), --gpus, --every (of so many calls one fails), --sticky (points a query), --seconds (stop asking for more after).
 """
 
 import argparse
@@ -70,10 +71,10 @@ NODES = {"scan": "GpuScan", "join": "GpuJoin", "semi": "GpuJoin", "sorted": "Gpu
 
 
 class Service:
-    """turbined as the test sees it: counters, the GPU's line, restarts."""
+    """turbined as the test sees it: counters, what the GPUs say together, restarts."""
 
-    def __init__(self, server):
-        self.server = server
+    def __init__(self, server, gpus):
+        self.server, self.gpus = server, gpus
         self.admin = server.connect(settings=OFF)
 
     def counters(self):
@@ -82,9 +83,10 @@ class Service:
 
     def gpu(self):
         rows = self.admin.query("SELECT usable, memory_used, queries_running, message FROM turbine.devices"
-                                " WHERE kind = 'cuda' ORDER BY index LIMIT 1")
-        return {"usable": rows[0][0] == "t", "used": int(rows[0][1]), "running": int(rows[0][2]),
-                "message": rows[0][3]} if rows else None
+                                " WHERE kind = 'cuda' ORDER BY index")[:self.gpus]
+        return {"usable": all(row[0] == "t" for row in rows), "used": sum(int(row[1]) for row in rows),
+                "running": sum(int(row[2]) for row in rows),
+                "message": "; ".join(filter(None, (row[3] for row in rows)))} if rows else None
 
     def released(self):
         """Waits until the GPU holds nothing for queries; the complaint if it never does."""
@@ -129,8 +131,9 @@ class Bench:
     def connect(self):
         if self.session:
             self.session.close()
-        self.session = self.service.server.connect(
-            settings={**FORCED, "pg_turbine.device": "gpu", "pg_turbine.direct_threshold": "0"})
+        gpus = {"pg_turbine.device": "gpu0", "pg_turbine.split_over_gpus": "off"} if self.service.gpus == 1 else \
+            {"pg_turbine.device": "gpu", "pg_turbine.split_over_gpus": "on"}
+        self.session = self.service.server.connect(settings={**FORCED, **gpus, "pg_turbine.direct_threshold": "0"})
 
     def run(self, name, nth_call, result):
         """Runs a query with a fault; returns the reasons that were counted."""
@@ -152,7 +155,8 @@ class Bench:
     def fail_every_call(self, name, result, own_reasons):
         """A result that leaves the context whole, at every call; returns the last call that mattered."""
         last, nth_call, started, hits = 0, 0, time.monotonic(), 0
-        while nth_call - last < QUIET_CALLS and nth_call < MOST_CALLS:
+        quiet = max(QUIET_CALLS, 3 * self.options.every)
+        while nth_call - last < quiet and nth_call < MOST_CALLS:
             nth_call += self.options.every
             where = f"{name}, {nth_call}:{result}"
             reasons = self.run(name, nth_call, result)
@@ -228,8 +232,8 @@ class Bench:
 
 def run(options):
     with cluster.Cluster("gpu-faults") as server:
-        service = Service(server)
-        if service.gpu() is None:
+        service = Service(server, options.gpus)
+        if int(service.admin.value("SELECT count(*) FROM turbine.devices WHERE kind = 'cuda'")) < options.gpus:
             return None
         service.admin.query(TABLE)
         service.admin.query("VACUUM ANALYZE f")
@@ -268,18 +272,19 @@ def run(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--driver", choices=("auto", "gpu", "stand-in"), default="auto")
+    parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--sticky", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=600)
     options = parser.parse_args()
     if options.driver == "stand-in" or (options.driver == "auto" and not has_driver()):
         print("no GPU: a stand-in driver, which interprets kernels", flush=True)
-        with stand_in() as report:
+        with stand_in(gpus=options.gpus) as report:
             bench = run(options) if report else None
     else:
         bench = run(options)
     if bench is None:
-        print("skipped: no GPU\n0 passed, 0 failed")
+        print("skipped: too few GPUs\n0 passed, 0 failed")
         return 1 if options.driver == "gpu" else 0
     print(f"{bench.passed} passed, {bench.failed} failed")
     return 1 if bench.failed or not bench.passed else 0

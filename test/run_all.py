@@ -144,6 +144,10 @@ SUITES = {
         PYTHON + ["test/gpu_faults.py", "--every", "7"],
         "a driver call that fails stays in its query, whichever it is",
         ("--every", "1", "--sticky", "40", "--seconds", "7200")),
+    "split-faults": Suite(
+        PYTHON + ["test/gpu_faults.py", "--gpus", "2", "--every", "11"],
+        "a driver call that fails on any of two GPUs stays in the query that is split over them",
+        ("--every", "1", "--sticky", "40", "--seconds", "7200")),
     # On GPUs whose kernels are interpreted (test/stand_in.py).
     "gpu-sql": Suite(
         PYTHON + ["test/on_stand_in.py", "--kernels", GPU_KERNELS, "run_sql.py", "--device", "gpu", "--only", GPU_SCRIPTS],
@@ -446,9 +450,10 @@ def main():
     with ThreadPoolExecutor(max_workers=2) as lanes:
         outcomes.update(zip(beside, lanes.map(lambda name: run(name, options.nightly, True), beside), strict=True))
     failing = [name for name, outcome in outcomes.items() if outcome.failed]
+    print_table(outcomes)
+    # Behind the table: where only the end of the output is kept, as of a job of CI, this is what says why.
     for name in failing:
         print(f"=== {name}, how it ended\n" + "".join(outcomes[name].last_lines), end="")
-    print_table(outcomes)
     if failing:
         print(f"failing suites: {' '.join(failing)}")
     passed = sum(outcome.passed for outcome in outcomes.values())
