@@ -130,6 +130,11 @@ SUITES = {
         PYTHON + ["test/races.py", "--races", "4000"],
         "answers hold while others write",
         ("--races", "100000")),
+    # So many of one small table that is written to all the time: what a query finds cached changes with each.
+    "account-races": Suite(
+        PYTHON + ["test/races.py", "--kinds", "account", "--races", "20000"],
+        "sums that no transaction changes hold while others write",
+        ("--races", "500000")),
     "truth": Suite(
         PYTHON + ["test/truth_table.py"],
         "every function of the catalogue agrees with PostgreSQL at the edges of its types"),

@@ -45,8 +45,11 @@ void SegmentList::add(const TakenSegment& taken) {
   add_fresh(taken);
 }
 
+/* The entries of a segment, such as those of its main version and of its delta, have their blocks in each other's
+ * gaps. */
 void SegmentList::add_fresh(const TakenSegment& taken) {
   const Segment& segment = *taken.segment;
+  const auto before = static_cast<ptrdiff_t>(fresh_blocks_.size());
   XidRange all;
   for (BlockMask fresh = taken.blocks & segment.fresh; fresh != 0; fresh &= fresh - 1) {
     const auto i = static_cast<uint32_t>(std::countr_zero(fresh));
@@ -56,6 +59,10 @@ void SegmentList::add_fresh(const TakenSegment& taken) {
     all.least = std::min(all.least, own.least);
     all.greatest = std::max(all.greatest, own.greatest);
   }
+  const auto by_block = [](const FreshBlock& a, const FreshBlock& b) { return a.block < b.block; };
+  const auto of_segment = std::lower_bound(fresh_blocks_.begin(), fresh_blocks_.begin() + before,
+                                           FreshBlock{segment.first_block, 0}, by_block);
+  std::inplace_merge(of_segment, fresh_blocks_.begin() + before, fresh_blocks_.end(), by_block);
   fresh_end_.push_back(static_cast<uint32_t>(fresh_blocks_.size()));
   fresh_xids_.push_back(all);
 }
@@ -109,7 +116,7 @@ SegmentList::SegmentList(const SegmentList& before, const Changes& changes, uint
   add_morsels(before, replaced);
 }
 
-/* Of the entries [first, end) of `before`, which are here already. */
+/* Of the entries [first, end) of `before`, which are here already. They are whole segments. */
 void SegmentList::copy_fresh(const SegmentList& before, size_t first, size_t end) {
   const uint32_t begin = first == 0 ? 0 : before.fresh_end_[first - 1];
   const auto here = static_cast<uint32_t>(fresh_blocks_.size());

@@ -58,7 +58,8 @@ class SegmentList {
   /* Of a segment's columns, in their order. */
   const StoredColumn::Zone* zones(size_t segment) const { return &zones_[segment * columns_->size()]; }
 
-  /* Those of its blocks that are fresh in the version that it has: ascending, with the LSN of the page of each. */
+  /* Those of its blocks that are fresh in the version that it has: ascending, whatever entries a segment has, with the
+   * LSN of the page of each. */
   struct FreshBlock {
     uint32_t block;
     uint64_t page_lsn;
@@ -94,7 +95,7 @@ class SegmentList {
   std::vector<StoredColumn::Zone> zones_, common_zones_;
   std::vector<uint8_t> bits_;
   std::vector<FreshBlock> fresh_blocks_;
-  std::vector<uint32_t> fresh_end_;  // in fresh_blocks_, of each segment's
+  std::vector<uint32_t> fresh_end_;  // how many there are up to each entry; of a segment only the last one cuts them
   std::vector<XidRange> fresh_xids_;  // of each
   uint64_t rows_ = 0, blocks_ = 0;
   mutable std::mutex mutex_;  // protects what follows

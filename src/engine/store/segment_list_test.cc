@@ -106,6 +106,33 @@ TEST_F(SegmentListTest, MorselsHaveEachSegmentOnceAndAreTheSameEachTime) {
   EXPECT_EQ(next, list->segments().size());
 }
 
+/* Of one segment a version has some blocks and another version others, with numbers between those. */
+TEST_F(SegmentListTest, FreshBlocksAscendWhateverEntriesSegmentsHave) {
+  const auto no_columns = std::make_shared<const std::vector<uint32_t>>();
+  const auto version = [](uint32_t s, BlockMask blocks) {
+    auto segment = std::make_shared<Segment>();
+    segment->first_block = segment_first_block(s);
+    segment->blocks = segment->fresh = blocks;
+    segment->page_lsn.fill(s + 10);
+    segment->xids = std::make_shared<std::array<XidRange, TB_SEGMENT_BLOCKS>>();
+    return TakenSegment{segment, blocks};
+  };
+  const auto blocks_of = [](const SegmentList& list) {
+    std::vector<uint32_t> blocks;
+    for (const auto& fresh : list.fresh_blocks()) {
+      blocks.push_back(fresh.block);
+      EXPECT_EQ(fresh.page_lsn, segment_number(fresh.block) + 10);
+    }
+    return blocks;
+  };
+  const SegmentList list({version(0, 0b1010), version(0, 0b0101), version(1, 0b1), version(2, 0b100), version(2, 0b11)},
+                         no_columns, kListBlocks);
+  const uint32_t one = segment_first_block(1), two = segment_first_block(2);
+  EXPECT_EQ(blocks_of(list), (std::vector<uint32_t>{0, 1, 2, 3, one, two, two + 1, two + 2}));
+  const SegmentList next(list, {{1, {version(1, 0b100), version(1, 0b1)}}}, kListBlocks);
+  EXPECT_EQ(blocks_of(next), (std::vector<uint32_t>{0, 1, 2, 3, one, one + 2, two, two + 1, two + 2}));
+}
+
 /* A GPU's columns are those of whole ranges. */
 TEST_F(SegmentListTest, NoMorselIsOfTwoRanges) {
   search();

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cstring>
 #include <new>
@@ -115,6 +116,7 @@ MappedFile::~MappedFile() {
 }
 
 void MappedFile::read_lsns(std::span<const uint32_t> pages, uint64_t* lsns) {
+  assert(std::is_sorted(pages.begin(), pages.end()));
   while (!pages.empty()) {
     const auto end = std::find_if(pages.begin(), pages.end(),
                                   [&](uint32_t page) { return page >= pages.front() + kMostAtOnce; });
