@@ -13,7 +13,7 @@ two FETCHes while blocks that it has yet to read are changed and written to the
 file. Only the look at the map after the read can notice that.
 Must never: compare answers of two snapshots.
 Called by: test/run_all.py, feeders.py, mutants.py. Options: --races, --seed, --device,
---storage-path, --feeders, --kinds, --until-difference.
+--storage-path, --feeders, --kinds, --accounts, --until-difference.
 """
 
 import argparse
@@ -36,7 +36,6 @@ TABLES = 4
 ROWS = 3000
 WRITERS = 3
 READERS = 2
-ACCOUNTS = 2000
 # Of a cursor's table: so many that most blocks come after the first chunks,
 # which are read ahead.
 CURSOR_ROWS = 9000
@@ -89,7 +88,7 @@ def make_partitioned(session):
     session.query(f"ALTER TABLE {PARTITIONED} ATTACH PARTITION {PARTITIONED}_high {UPPER_HALF}")
 
 
-def make_tables(server):
+def make_tables(server, accounts):
     with server.connect() as session:
         for number in range(TABLES):
             if f"r{number}" == PARTITIONED:
@@ -99,7 +98,7 @@ def make_tables(server):
             session.query(f"INSERT INTO r{number} SELECT i, i % 7, i % 100, md5(i::text) "
                           f"FROM generate_series(1, {ROWS}) i")
         session.query("CREATE TABLE accounts (id int PRIMARY KEY, balance bigint)")
-        session.query(f"INSERT INTO accounts SELECT i, 1000 FROM generate_series(1, {ACCOUNTS}) i")
+        session.query(f"INSERT INTO accounts SELECT i, 1000 FROM generate_series(1, {accounts}) i")
         session.query("VACUUM (FREEZE, ANALYZE)")
 
 
@@ -157,10 +156,10 @@ class HeldCursor:
 class Writer(threading.Thread):
     """Changes tables until told to stop; `problem` says what it did not expect."""
 
-    def __init__(self, server, seed, stop):
+    def __init__(self, server, seed, accounts, stop):
         super().__init__(daemon=True)
         self.session = server.connect(settings={**OFF, "lock_timeout": "500ms"})
-        self.random, self.stop_event = random.Random(seed), stop
+        self.random, self.accounts, self.stop_event = random.Random(seed), accounts, stop
         self.problem, self.actions = None, 0
 
     def run(self):
@@ -264,7 +263,7 @@ class Writer(threading.Thread):
             self.do("CHECKPOINT")
 
     def transfer(self):
-        giver, taker = self.random.sample(range(1, ACCOUNTS + 1), 2)
+        giver, taker = self.random.sample(range(1, self.accounts + 1), 2)
         self.do("BEGIN", f"UPDATE accounts SET balance = balance - 5 WHERE id = {giver}",
                 f"UPDATE accounts SET balance = balance + 5 WHERE id = {taker}", "COMMIT")
         if self.random.random() < 0.05:
@@ -282,7 +281,7 @@ class Reader(threading.Thread):
                                                 "pg_turbine.storage_path": options.storage_path})
         self.random, self.stop_event = random.Random(options.seed * 2000 + number), stop
         self.races, self.until_difference = -(-options.races // READERS), options.until_difference
-        self.kinds = options.kinds.split(",")
+        self.kinds, self.accounts = options.kinds.split(","), options.accounts
         self.held = HeldCursor(server, number) if "cursor" in self.kinds else None
         self.done, self.differences, self.problem = 0, [], None
 
@@ -332,7 +331,7 @@ class Reader(threading.Thread):
     def account_race(self):
         query = self.random.choice(ACCOUNT_QUERIES)
         total = self.session.run(query)
-        expected = (str(1000 * ACCOUNTS), str(ACCOUNTS))
+        expected = (str(1000 * self.accounts), str(self.accounts))
         return None if total.rows == [expected] else f"{query}: {total.rows} {total.error}, not {expected}"
 
 
@@ -383,6 +382,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--kinds", default=",".join(KINDS), help="of races, comma-separated")
+    parser.add_argument("--accounts", type=int, default=2000)
     parser.add_argument("--until-difference", action="store_true", help="stop at the first difference")
     parser.add_argument("--storage-path", default="auto", help="auto, direct or page_cache: how direct blocks are read")
     parser.add_argument("--feeders", action="store_true", help="parallel workers feed what is not read directly")
@@ -390,12 +390,12 @@ def main():
     options = parser.parse_args()
     settings = {"shared_buffers": "2MB"}  # small: pages are evicted, written and read again all the time
     with cluster.Cluster("races", extension=not options.stock, settings=settings) as server:
-        make_tables(server)
+        make_tables(server, options.accounts)
         unused = 0 if options.stock else not_joined(server)
         if options.storage_path == "direct":
             unused += not_past_cache(server)
         stop, started = threading.Event(), time.monotonic()
-        writers = [Writer(server, options.seed * 1000 + i, stop) for i in range(WRITERS)]
+        writers = [Writer(server, options.seed * 1000 + i, options.accounts, stop) for i in range(WRITERS)]
         readers = [Reader(server, i, options, stop) for i in range(READERS)]
         for thread in writers + readers:
             thread.start()

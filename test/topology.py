@@ -141,6 +141,14 @@ class Topology:
         chosen = [i for i, (old, new) in enumerate(zip(before, after, strict=True)) if new > old]
         self.bench.equal(name, chosen, [gpu])
 
+    def prefers(self, table, sql, gpu, analyze):
+        """EXPLAIN names the GPU near the table's drives."""
+        with self.server.connect(settings=FORCED) as session:
+            session.query("SET pg_turbine.device = gpu")
+            lines = [row[0].strip() for row in session.query(f"EXPLAIN ({analyze}COSTS off) {sql.format(table)}")]
+        self.bench.check(f"preference of {table}, {analyze}",
+                         None if f"GPU Preference: GPU{gpu} (Fake GPU)" in lines else "\n".join(lines))
+
     def choices(self):
         for table, tablespace in (("here", "pg_default"), ("there", "second")):
             self.session.query(f"CREATE TABLE {table} TABLESPACE {tablespace} AS SELECT {COLUMNS} FROM generate_series(1, 20000) i")
@@ -152,6 +160,9 @@ class Topology:
             self.goes_to("near drives of the second", sql.format("there"), 1)
             self.goes_to("the map", sql.format("here"), 1, "SET pg_turbine.gpu_tablespace_map = 'pg_default=gpu1'")
             self.goes_to("the session's word", sql.format("there"), 0, "SET pg_turbine.device = gpu0")
+            for analyze in ("", "ANALYZE, "):
+                self.prefers("here", sql, 0, analyze)
+                self.prefers("there", sql, 1, analyze)
         self.session.query("CREATE TABLE parts (id int, k int) PARTITION BY RANGE (id)")
         self.session.query("CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (1000)")
         self.session.query("CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM (1000) TO (90000) TABLESPACE second")

@@ -24,6 +24,7 @@
 #include "pg/stage/explain_input.h"
 #include "pg/stage/plan_private.h"
 #include "pg/stage/stage_input.h"
+#include "pg/topology/gpu_preference.h"
 
 /* ---- Any node ---- */
 
@@ -95,13 +96,17 @@ gpu_list(uint32 gpus, const TbDeviceInfo *devices)
 	return text.data;
 }
 
-/* The GPUs of which one or several run the node. */
+/* The GPUs of which one or several run the node: of those that are allowed, those that the
+ * table's tablespace prefers, if there are any. */
 static void
-explain_gpu_preference(ExplainState *es)
+explain_gpu_preference(Oid relid, ExplainState *es)
 {
 	TbDeviceInfo devices[TB_MAX_DEVICES] = {0};
 	uint32		 gpus = tb_allowed_gpus();
+	uint32		 preferred = gpus & tb_gpus_of_table(relid).gpus;
 
+	if (preferred != 0)
+		gpus = preferred;
 	(void) tb_devices_snapshot(devices, TB_MAX_DEVICES);
 	if (gpus != 0)
 		ExplainPropertyText("GPU Preference", gpu_list(gpus, devices), es);
@@ -139,7 +144,7 @@ explain_gpu_shares(const TbRunStats *stats, ExplainState *es)
 }
 
 void
-tb_explain_device_choice(const TbWork *work, ExplainState *es)
+tb_explain_device_choice(Oid relid, const TbWork *work, ExplainState *es)
 {
 	TbDeviceInfo devices[TB_MAX_DEVICES];
 	uint32		 device;
@@ -156,7 +161,7 @@ tb_explain_device_choice(const TbWork *work, ExplainState *es)
 	{
 		ExplainPropertyText("Device",
 							psprintf("GPU%u (%s)", device - 1, devices[device].name), es);
-		explain_gpu_preference(es);
+		explain_gpu_preference(relid, es);
 	}
 	else
 		ExplainPropertyText("Device", "CPU", es);
@@ -249,14 +254,14 @@ explain_run_stages(const TbRunStats *stats, ExplainState *es)
 }
 
 void
-tb_explain_stats(const TbRunStats *stats, ExplainState *es)
+tb_explain_stats(Oid relid, const TbRunStats *stats, ExplainState *es)
 {
 	bool ran = stats->service.device_name[0] != '\0';
 
 	ExplainPropertyText("Device", ran ? stats->service.device_name : "none", es);
 	if (ran && stats->service.ready.device != TB_DEVICE_HOST)
 	{
-		explain_gpu_preference(es);
+		explain_gpu_preference(relid, es);
 		explain_gpu_shares(stats, es);
 	}
 	if (stats->files == 0)
@@ -754,11 +759,12 @@ explain_stages(TbStageRun *run, bool falling_back, List *ancestors, ExplainState
 	TbStageNotes	  notes = tb_private_notes(tb_stages_plan(
 											   (CustomScan *) run->css->ss.ps.plan),
 											   last);
+	Oid				  relid = rt_fetch(notes.rti, es->rtable)->relid;
 
 	show_filters(&shower, last > 0);
 	if (!es->analyze)
 	{
-		tb_explain_device_choice(&run->stages[last].info.work, es);
+		tb_explain_device_choice(relid, &run->stages[last].info.work, es);
 		return;
 	}
 	if (stats == NULL)
@@ -771,7 +777,7 @@ explain_stages(TbStageRun *run, bool falling_back, List *ancestors, ExplainState
 								stats->service.done.rows_in -
 									stats->service.done.rows_passed,
 								es);
-	tb_explain_stats(stats, es);
+	tb_explain_stats(relid, stats, es);
 }
 
 void

@@ -32,11 +32,12 @@ extern List *tb_explain_texts(List *exprs, PlanState *node, List *ancestors,
 extern void tb_explain_index(const TbIndexUse *use, const char *prefix, List *condition,
 							 PlanState *node, List *ancestors, ExplainState *es);
 
-/* The device that the plan would take. */
-extern void tb_explain_device_choice(const TbWork *work, ExplainState *es);
+/* The device that the plan would take. Here and below, `relid` is the table that is read,
+ * InvalidOid if it is none. */
+extern void tb_explain_device_choice(Oid relid, const TbWork *work, ExplainState *es);
 
 /* Device, Blocks, JIT, Transferred, of a query that has run. */
-extern void tb_explain_stats(const TbRunStats *stats, ExplainState *es);
+extern void tb_explain_stats(Oid relid, const TbRunStats *stats, ExplainState *es);
 
 /* Where the node's wall time went, in all its runs so far. */
 extern void tb_explain_times(TbProfile *profile, ExplainState *es);

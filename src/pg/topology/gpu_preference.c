@@ -10,8 +10,10 @@
 #include <sys/sysmacros.h>
 
 #include "access/htup_details.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_tablespace.h"
 #include "miscadmin.h"
+#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
 #include "pg/settings/tablespace_map.h"
@@ -89,6 +91,17 @@ mapped_gpus(Oid tablespace)
 		ReleaseSysCache(tuple);
 	}
 	return gpus;
+}
+
+TbGpuPreference
+tb_gpus_of_table(Oid relid)
+{
+	char			kind = OidIsValid(relid) ? get_rel_relkind(relid) : '\0';
+	TbGpuPreference nothing = {0};
+
+	if (kind != RELKIND_RELATION && kind != RELKIND_MATVIEW)
+		return nothing;
+	return tb_gpus_of_tablespace(get_rel_tablespace(relid));
 }
 
 TbGpuPreference

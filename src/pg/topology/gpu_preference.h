@@ -30,6 +30,9 @@ typedef struct TbGpuPreference
 /* InvalidOid: the database's. */
 extern TbGpuPreference tb_gpus_of_tablespace(Oid tablespace);
 
+/* Of a table that has a file. Others, and InvalidOid: nothing. */
+extern TbGpuPreference tb_gpus_of_table(Oid relid);
+
 /* An absolute path of a file or a folder. */
 extern TbGpuPreference tb_gpus_of_file(const char *path);
 

@@ -584,6 +584,7 @@ explain_scan(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	ScanNode   *node = (ScanNode *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	Oid			relid = RelationGetRelid(css->ss.ss_currentRelation);
 	double		removed = node->rows_removed;
 	TbRunStats	stats;
 	double		loops = css->ss.ps.instrument ? css->ss.ps.instrument->nloops : 0;
@@ -595,7 +596,7 @@ explain_scan(CustomScanState *css, List *ancestors, ExplainState *es)
 					 &css->ss.ps, ancestors, es);
 	if (!es->analyze)
 	{
-		tb_explain_device_choice(&node->work, es);
+		tb_explain_device_choice(relid, &node->work, es);
 		return;
 	}
 	/* What this process did. */
@@ -615,9 +616,9 @@ explain_scan(CustomScanState *css, List *ancestors, ExplainState *es)
 	if (loops > 0)
 		ExplainPropertyFloat("Rows Removed by GPU Filter", NULL, removed / loops, 0, es);
 	if (node->query || node->have_shared)
-		tb_explain_stats(&stats, es);
+		tb_explain_stats(relid, &stats, es);
 	else if (node->have_stats)
-		tb_explain_stats(&node->stats, es);
+		tb_explain_stats(relid, &node->stats, es);
 	else if (node->plain)
 		ExplainPropertyText("Device", "none", es);
 	tb_explain_times(node->profile, es);
