@@ -31,6 +31,7 @@
 #include "parser/parsetree.h"
 #include "utils/typcache.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/aggregate/continuation.h"
 #include "pg/nodes/offer/noted_nodes.h"
@@ -169,8 +170,7 @@ make_kept_sets_path(PlannerInfo *root, RelOptInfo *output_rel,
 			input = (Path *) create_sort_path(root, output_rel, input, pathkeys, -1.0);
 		return (Path *) create_groupingsets_path(root, output_rel, input,
 												 analysis->request.having,
-												 path->aggstrategy, path->rollups, costs,
-												 path->path.rows);
+												 path->aggstrategy, path->rollups, costs);
 	}
 	return NULL;
 }

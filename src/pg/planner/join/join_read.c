@@ -28,6 +28,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/planner/join/join_read.h"
 #include "pg/planner/join/join_shape.h"
 #include "pg/planner/join/serial_paths.h"
@@ -93,7 +94,8 @@ clauses_of_partitions(PlannerInfo *root, const Path *path)
 		if (join_clause_is_movable_into(rinfo, rel->relids, joined))
 			result = lappend(result, rinfo);
 	}
-	return list_concat(result, generate_join_implied_equalities(root, joined, outer, rel));
+	return list_concat(result,
+					   generate_join_implied_equalities(root, joined, outer, rel, NULL));
 }
 
 static List *

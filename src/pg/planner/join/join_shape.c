@@ -29,6 +29,7 @@
 #include "optimizer/paths.h"
 #include "port/pg_bitutils.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/join/join_filter.h"
 #include "pg/planner/join/join_keys.h"
@@ -600,7 +601,7 @@ region_conditions(const Region *region, uint32 outer, uint32 inner)
 	side->relids = region_visible(region, inner);
 	conditions = generate_join_implied_equalities(region->root,
 												  bms_union(visible, side->relids), visible,
-												  side);
+												  side, NULL);
 	for (int i = 0; i < region->nclauses; i++)
 		if (joins_sets(&region->clauses[i], outer & region->inputs, inner & region->inputs))
 			conditions = list_append_unique_ptr(conditions, region->clauses[i].rinfo);

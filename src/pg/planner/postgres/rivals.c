@@ -20,6 +20,7 @@
 #include "optimizer/optimizer.h"
 #include "pgstat.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/convert/function_lookup.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/planning.h"
@@ -471,7 +472,7 @@ is_newer_than_statistics(Oid relid, const RelOptInfo *rel)
 {
 	const PgStat_StatTabEntry *entry = pgstat_fetch_stat_tabentry(relid);
 
-	return entry != NULL && entry->changes_since_analyze > NEW_SHARE * Max(rel->tuples, 1);
+	return entry != NULL && entry->mod_since_analyze > NEW_SHARE * Max(rel->tuples, 1);
 }
 
 bool
