@@ -266,7 +266,7 @@ class Tree:
         for path, text in self.texts.items():
             if path.startswith("src/pg/") and Path(path).suffix in (".cc", ".cpp"):
                 self.complain("language", path, "src/pg holds C only")
-            if path.startswith("src/pg/") and "PG_VERSION_NUM" in text and self.part_of(path).name != "pg.compat":
+            if path.startswith("src/pg/") and "PG_VERSION_NUM" in text and self.part_of(path) != "pg.compat":
                 self.complain("language", path, "PG_VERSION_NUM outside src/pg/compat")
             lost = LOST_ATOMICS.search(text) if path.startswith("src/rt/") and not is_test(path) else None
             if lost:

