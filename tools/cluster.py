@@ -189,15 +189,25 @@ def stage(with_extension=True):
             folder = Path(pg_config(option))
             _link_tree(folder, root / str(folder).lstrip("/"), "pg_turbine")
     if with_extension:
-        _unlink_outdated(root / pg_config("--pkglibdir").lstrip("/"))
         if SERVER_ROOT:
             _install_for_root(root)
         else:
+            _unlink_outdated(root / pg_config("--pkglibdir").lstrip("/"))
             subprocess.run(["cmake", "--install", str(BUILD)], check=True, stdout=subprocess.DEVNULL,
                            env={**os.environ, "DESTDIR": str(root)})
         if MUTANT:
             _stage_mutant(root / pg_config("--pkglibdir").lstrip("/"))
     return bindir
+
+
+def _replace(source, target):
+    """Copies a file as a new one: running servers may have the old one mapped."""
+    source, target = Path(source), Path(target)
+    if target.is_file() and (source.stat().st_mtime, source.stat().st_size) == (target.stat().st_mtime, target.stat().st_size):
+        return
+    copy = target.with_name(target.name + ".new")
+    shutil.copy2(source, copy)
+    os.replace(copy, target)
 
 
 def _install_for_root(root):
@@ -212,11 +222,10 @@ def _install_for_root(root):
         below = next(installed.rglob(source), None)
         if below:
             folder = below.parents[len(Path(source).parts) - 1]
-            shutil.copytree(folder, root / pg_config(option).lstrip("/"), symlinks=True, dirs_exist_ok=True)
+            shutil.copytree(folder, root / pg_config(option).lstrip("/"), symlinks=True, dirs_exist_ok=True,
+                            copy_function=_replace)
     module = BUILD / f"pg{server_root.VERSION}" / "pg_turbine.so"
-    target = root / pg_config("--pkglibdir").lstrip("/") / module.name
-    shutil.copy2(module, target.with_name("pg_turbine.so.new"))
-    os.replace(target.with_name("pg_turbine.so.new"), target)
+    _replace(module, root / pg_config("--pkglibdir").lstrip("/") / module.name)
 
 
 def _stage_mutant(pkglibdir):
@@ -227,9 +236,7 @@ def _stage_mutant(pkglibdir):
         raise RuntimeError("the mutants are not built")
     for program in programs:
         target = (pkglibdir if program.suffix == ".so" else pkglibdir / "pg_turbine") / program.name
-        copy = target.with_name(program.name + ".new")
-        shutil.copy2(program, copy)
-        os.replace(copy, target)
+        _replace(program, target)
 
 
 def _stage_root():

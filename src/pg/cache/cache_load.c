@@ -38,7 +38,7 @@
 #include "pg/bridge/cache_requests.h"
 #include "pg/cache/cache_load.h"
 #include "pg/cache/cache_policy.h"
-#include "pg/compat/pg17.h"
+#include "pg/compat/pg18.h"
 #include "pg/convert/type_map.h"
 #include "pg/settings/guc.h"
 #include "pg/shmem/cache_progress.h"
@@ -157,7 +157,7 @@ known_columns(Relation rel, const Bitmapset *attnums)
 		Form_pg_attribute attribute = TupleDescAttr(desc, i);
 		TbTypeInfo		  info;
 
-		if (!attribute->attisdropped &&
+		if (!attribute->attisdropped && !tb_attribute_is_virtual(attribute) &&
 			(attnums == NULL || bms_is_member(attribute->attnum, attnums)) &&
 			tb_type_of(attribute->atttypid, attribute->atttypmod, &info))
 			result = bms_add_member(result, attribute->attnum);

@@ -24,6 +24,7 @@
 #include "storage/smgr.h"
 #include "utils/acl.h"
 #include "utils/datetime.h"
+#include "utils/guc.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
 #if PG_VERSION_NUM >= 160000
@@ -79,6 +80,15 @@ typedef RelFileNode RelFileLocator;
 #define DEBUG_PARALLEL_OFF FORCE_PARALLEL_OFF
 #endif
 
+/* Values of settings have a memory context of their own. NULL: no memory is left. */
+#if PG_VERSION_NUM >= 160000
+#define tb_guc_malloc(size) guc_malloc(LOG, size)
+#define tb_guc_free(value)	guc_free(value)
+#else
+#define tb_guc_malloc(size) malloc(size)
+#define tb_guc_free(value)	free(value)
+#endif
+
 /* One function checks rights on objects of all catalogs. */
 #if PG_VERSION_NUM < 160000
 static inline bool
@@ -107,9 +117,34 @@ object_aclcheck(Oid catalog, Oid object, Oid role, AclMode mode)
 /* Outer joins have range table entries, whose indexes are in relids: among those of a join
  * relation, and of all Vars that the join may set to NULL (varnullingrels). */
 #if PG_VERSION_NUM >= 160000
-#define TB_OUTER_JOIN_RELIDS(root) ((root)->outer_join_rels)
+#define TB_ALL_QUERY_RELS(root)			 ((root)->all_query_rels)
+#define TB_IS_OUTER_JOIN(root, relid)	 bms_is_member(relid, (root)->outer_join_rels)
+#define TB_ADD_NULLING_JOIN(var, rtindex) \
+	((var)->varnullingrels = bms_add_member((var)->varnullingrels, rtindex))
 #else
-#define TB_OUTER_JOIN_RELIDS(root) ((Relids) NULL)
+#define TB_ALL_QUERY_RELS(root)			  ((root)->all_baserels)
+#define TB_IS_OUTER_JOIN(root, relid)	  false
+#define TB_ADD_NULLING_JOIN(var, rtindex) ((void) (rtindex))
+#endif
+
+/* A table's range table entry in another query takes the rights to be checked along. */
+#if PG_VERSION_NUM >= 160000
+static inline RangeTblEntry *
+tb_copy_entry_to(Query *to, const Query *from, const RangeTblEntry *entry)
+{
+	RangeTblEntry *copy = copyObject(unconstify(RangeTblEntry *, entry));
+
+	if (entry->perminfoindex > 0)
+	{
+		to->rteperminfos =
+			lappend(to->rteperminfos,
+					copyObject(list_nth(from->rteperminfos, entry->perminfoindex - 1)));
+		copy->perminfoindex = list_length(to->rteperminfos);
+	}
+	return copy;
+}
+#else
+#define tb_copy_entry_to(to, from, entry) copyObject(entry)
 #endif
 
 /* Since Vars above an outer join differ from those below it, each class of equal
@@ -128,6 +163,58 @@ object_aclcheck(Oid catalog, Oid object, Oid role, AclMode mode)
 #else
 #define TB_PLAIN_RESTRICTINFO(root, clause) \
 	make_restrictinfo(root, clause, true, false, false, 0, NULL, NULL, NULL)
+#endif
+
+/* A join may keep rows of its right side by more than JOIN_RIGHT: JOIN_RIGHT_ANTI since 16,
+ * JOIN_RIGHT_SEMI since 18. Returns the same join with its sides swapped. */
+static inline bool
+tb_join_is_right(JoinType *jointype)
+{
+	switch (*jointype)
+	{
+		case JOIN_RIGHT:
+			*jointype = JOIN_LEFT;
+			return true;
+#if PG_VERSION_NUM >= 160000
+		case JOIN_RIGHT_ANTI:
+			*jointype = JOIN_ANTI;
+			return true;
+#endif
+#if PG_VERSION_NUM >= 180000
+		case JOIN_RIGHT_SEMI:
+			*jointype = JOIN_SEMI;
+			return true;
+#endif
+		default:
+			return false;
+	}
+}
+
+/* Whether a hash join returns rows of its table that have no match. */
+static inline bool
+tb_join_returns_unmatched_inner(JoinType jointype)
+{
+#if PG_VERSION_NUM >= 160000
+	if (jointype == JOIN_RIGHT_ANTI)
+		return true;
+#endif
+	return jointype == JOIN_RIGHT || jointype == JOIN_FULL;
+}
+
+/* Aggregates with DISTINCT or ORDER BY may expect their input in this order, behind the order of
+ * the groups (aggpresorted). */
+#if PG_VERSION_NUM >= 160000
+#define TB_PRESORTED_PATHKEYS(root) ((root)->numOrderedAggs > 0 ? (root)->group_pathkeys : NIL)
+#else
+#define TB_PRESORTED_PATHKEYS(root) NIL
+#endif
+
+/* Keys that are constant or depend on others stay in the query's GROUP BY. What remains, maybe
+ * nothing, is what the planner marks in the target below the aggregation. */
+#if PG_VERSION_NUM >= 160000
+#define TB_PLANNED_GROUP_CLAUSE(root) ((root)->processed_groupClause)
+#else
+#define TB_PLANNED_GROUP_CLAUSE(root) ((root)->parse->groupClause)
 #endif
 
 /* More arguments: an error context, flags, the outer join whose clauses are wanted. */

@@ -7,7 +7,11 @@
 
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "access/tupdesc.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_constraint.h"
 #include "commands/explain.h"
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h" /* parts of explain.h */
@@ -18,6 +22,7 @@
 #include "executor/execPartition.h"
 #include "executor/executor.h"
 #include "nodes/tidbitmap.h"
+#include "optimizer/cost.h"
 #include "optimizer/pathnode.h"
 #include "partitioning/partprune.h"
 #include "utils/lsyscache.h"
@@ -259,6 +264,76 @@ tb_setop_only_input(const SetOpPath *path)
 	return NULL;
 #else
 	return path->subpath;
+#endif
+}
+
+/* Nodes that settings disable are counted, where disable_cost was added to costs. */
+static inline bool
+tb_path_is_disabled(const Path *path)
+{
+#if PG_VERSION_NUM >= 180000
+	return path->disabled_nodes > 0;
+#else
+	return path->total_cost >= disable_cost;
+#endif
+}
+
+/* Counts what a path of ours has disabled, each with disable_cost among its costs. */
+static inline void
+tb_path_count_disabled(Path *path)
+{
+#if PG_VERSION_NUM >= 180000
+	int disabled = path->startup_cost / disable_cost;
+
+	path->disabled_nodes += disabled;
+	path->startup_cost -= disabled * disable_cost;
+	path->total_cost -= disabled * disable_cost;
+#endif
+}
+
+/* Columns that are computed when they are read (attgenerated is 'v'): tuples have NULL there,
+ * even of one that is NOT NULL. The planner replaces their Vars by the expressions. */
+static inline bool
+tb_attribute_is_virtual(Form_pg_attribute attribute)
+{
+#if PG_VERSION_NUM >= 180000
+	return attribute->attgenerated == ATTRIBUTE_GENERATED_VIRTUAL;
+#else
+	return false;
+#endif
+}
+
+/* Whether no tuple has NULL there. A constraint that is NOT VALID sets attnotnull, too. The
+ * descriptor is a relation's; attributes count from 0. */
+static inline bool
+tb_attribute_is_never_null(TupleDesc desc, int attribute)
+{
+#if PG_VERSION_NUM >= 180000
+	return TupleDescCompactAttr(desc, attribute)->attnullability == ATTNULLABLE_VALID &&
+		!tb_attribute_is_virtual(TupleDescAttr(desc, attribute));
+#else
+	return TupleDescAttr(desc, attribute)->attnotnull;
+#endif
+}
+
+/* Whether no query sees NULL there, of a table without descriptor. */
+static inline bool
+tb_column_is_never_null(Oid relid, Form_pg_attribute attribute)
+{
+#if PG_VERSION_NUM >= 180000
+	HeapTuple constraint;
+	bool	  result;
+
+	if (!attribute->attnotnull)
+		return false;
+	constraint = findNotNullConstraintAttnum(relid, attribute->attnum);
+	result = HeapTupleIsValid(constraint) &&
+		((Form_pg_constraint) GETSTRUCT(constraint))->convalidated;
+	if (HeapTupleIsValid(constraint))
+		heap_freetuple(constraint);
+	return result;
+#else
+	return attribute->attnotnull;
 #endif
 }
 

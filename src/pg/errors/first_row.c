@@ -404,7 +404,7 @@ outer_is_first(Plan *plan)
 
 	if (!IsA(plan, HashJoin))
 		return true;
-	if (jointype == JOIN_RIGHT || jointype == JOIN_FULL)
+	if (tb_join_returns_unmatched_inner(jointype))
 		return false;
 	return jointype == JOIN_LEFT || jointype == JOIN_ANTI ||
 		plan->lefttree->startup_cost < plan->righttree->total_cost;

@@ -300,6 +300,8 @@ choose_sides(Reader *r, JoinType jointype, Sides *sides)
 		return refuse(r, "a join of two sides made distinct");
 	if (jointype != JOIN_INNER && (distinct_outer || sides->inner->unique != NULL))
 		return refuse(r, "an outer join of a side made distinct");
+	if (tb_join_is_right(&jointype))
+		swap_sides(sides);
 	switch (jointype)
 	{
 		case JOIN_INNER:
@@ -313,10 +315,6 @@ choose_sides(Reader *r, JoinType jointype, Sides *sides)
 			return true;
 		case JOIN_LEFT:
 			sides->kind = TB_JOIN_LEFT;
-			return true;
-		case JOIN_RIGHT:
-			sides->kind = TB_JOIN_LEFT;
-			swap_sides(sides);
 			return true;
 		case JOIN_SEMI:
 			sides->kind = TB_JOIN_SEMI;
@@ -416,11 +414,13 @@ read_join(Reader *r, JoinPath *path, Side *result)
 									 join->kind, join->conditions);
 	join->rows = path->path.parent->rows;
 	tree = sides.outer->tree;
+	join->outer_joins = bms_difference(bms_difference(relids, tree->relids),
+									   join->inner->relids);
 	join->nfilters = list_length(tree->filters);
 	join->fraction = join->rows / Max(tree->rows, 1);
 	tree->joins = lappend(tree->joins, join);
 	tree->filters = list_concat(tree->filters, filters);
-	tree->relids = bms_union(tree->relids, join->inner->relids);
+	tree->relids = bms_copy(relids);
 	tree->rows = join->rows;
 	result->tree = tree;
 	return true;
@@ -594,6 +594,8 @@ tb_join_part(PlannerInfo *root, const char *what, Relids relids)
 	{
 		RangeTblEntry *rte = planner_rt_fetch(rti, root);
 
+		if (TB_IS_OUTER_JOIN(root, rti))
+			continue;
 		appendStringInfo(&names, "%s%s", separator, rte->eref->aliasname);
 		separator = ", ";
 	}
