@@ -9,6 +9,7 @@ BENCH_ARGS ?=
 CHECK_ARGS ?=
 LINT_ARGS  ?=
 LOCALE     ?=
+PG         ?=
 
 # The locale of the clusters of tests and benchmarks: C.UTF-8, as a new cluster has it, or
 # LOCALE: `make test LOCALE=C`, `make bench LOCALE=C`.
@@ -18,7 +19,21 @@ endif
 
 export TURBINE_BUILD := $(abspath $(BUILD))
 
-.PHONY: all deps configure build demo test test-unit test-nightly test-sanitize check-layers check-format
+# Root file systems of other Debian releases; a folder that several checkouts may share.
+TURBINE_ROOTS ?= $(TURBINE_BUILD)/roots
+export TURBINE_ROOTS
+
+# `make build PG=17`, `make test PG=17`, `make test-sql PG=17`: the module for that version of PostgreSQL, too, and servers
+# of that version. Versions that were built once are built again by each `make build`.
+ifneq ($(PG),)
+export TURBINE_PG := $(PG)
+endif
+PG_VERSIONS = $(sort $(PG) $(patsubst $(abspath $(BUILD))/pg%/,%,$(wildcard $(abspath $(BUILD))/pg[0-9]*/)))
+
+empty :=
+space := $(empty) $(empty)
+
+.PHONY: all deps roots configure build demo test test-unit test-nightly test-sanitize check-layers check-format
 .PHONY: check-glossary format lint bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
 .PHONY: never-slower bench-logistic-regression bench-learning learning-packages bench-fresh-rows bench-pinned
 .PHONY: bench-fact-pairs bench-cold-scans whole-plans
@@ -30,8 +45,13 @@ all: build
 deps:
 	@tools/install_deps.sh
 
-configure: deps
-	@cmake -G Ninja -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) >$(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
+# Makes what is missing of the root file systems.
+roots: deps
+	@for version in $(PG_VERSIONS); do tools/make_root.sh $$version || exit 1; done
+
+configure: roots
+	@cmake -G Ninja -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) -DTURBINE_ROOTS=$(TURBINE_ROOTS) \
+	  "-DTURBINE_PG_VERSIONS=$(subst $(space),;,$(PG_VERSIONS))" >$(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
 
 build: configure
 	@cmake --build $(BUILD) -j $(JOBS)

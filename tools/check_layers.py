@@ -5,7 +5,7 @@ Rules:
   layers     each part includes only the parts that PARTS allows; PostgreSQL's
              headers only in src/pg, LLVM's only in src/compiler/{codegen,jit},
              Arrow's only in ARROW_FOLDERS, CUDA's nowhere, since the driver is found by dlopen
-  language   src/pg is C; the device library has no atomics that NVPTX lacks
+  language   src/pg is C, with versions of PostgreSQL told apart in src/pg/compat alone; the device library has no atomics that NVPTX lacks
   rooms      the folder of each part exists, and each file has a part
   cycles     no cycle of includes through files of several folders, or parts
   guards     a header has #pragma once, or a guard named after its path below src/ or include/turbine/
@@ -96,6 +96,7 @@ PARTS = {
     "plcuda.include": ("src/plcuda/include", "contract"),
 
     # The extension. "pg" is what lies in no room (module.c).
+    "pg.compat": ("src/pg/compat", ""),
     "pg.settings": ("src/pg/settings", ABOVE),
     "pg.shmem": ("src/pg/shmem", ABOVE),
     "pg.bridge": ("src/pg/bridge", ABOVE),
@@ -124,7 +125,7 @@ PARTS = {
     "pg.plcuda": ("src/pg/plcuda", ABOVE),
     "pg.learning": ("src/pg/learning", ABOVE),
     "pg.views": ("src/pg/views", ABOVE),
-    "pg.supervisor": ("src/pg/supervisor", "tables contract catalog pg.settings pg.shmem pg.bridge pg.cache"),
+    "pg.supervisor": ("src/pg/supervisor", "tables contract catalog pg.compat pg.settings pg.shmem pg.bridge pg.cache"),
     "pg": ("src/pg", ABOVE),
 }
 
@@ -265,6 +266,8 @@ class Tree:
         for path, text in self.texts.items():
             if path.startswith("src/pg/") and Path(path).suffix in (".cc", ".cpp"):
                 self.complain("language", path, "src/pg holds C only")
+            if path.startswith("src/pg/") and "PG_VERSION_NUM" in text and self.part_of(path) != "pg.compat":
+                self.complain("language", path, "PG_VERSION_NUM outside src/pg/compat")
             lost = LOST_ATOMICS.search(text) if path.startswith("src/rt/") and not is_test(path) else None
             if lost:
                 self.complain("language", path, f"{lost.group(0)} in the device library: NVPTX cannot select it or "

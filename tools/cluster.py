@@ -25,6 +25,7 @@ import time
 from pathlib import Path
 
 import compiled_code
+import server_root
 from pg_client import Connection, ConnectionLost, DatabaseError
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -33,6 +34,8 @@ BUILD = Path(os.environ.get("TURBINE_BUILD", REPOSITORY / "build")).resolve()
 # right ones: see test/mutants.py. "asserted": the module with assertions.
 # "numbers": with an input that is in no product, see test/new_input.py.
 MUTANT = os.environ.get("TURBINE_MUTANT", "")
+# Where servers of another version run, by chroot (TURBINE_PG); None: in this machine's own system.
+SERVER_ROOT = server_root.folder(BUILD)
 # No mutant, or one whose compiler and service are the right ones.
 PROGRAMS_AS_EVER = ("", "asserted", "numbers")
 SERVER_USER = "postgres"
@@ -59,6 +62,8 @@ def log(message):
 
 
 def pg_config(option):
+    if SERVER_ROOT:
+        return server_root.pg_config(SERVER_ROOT, option)
     program = os.environ.get("PG_CONFIG") or shutil.which("pg_config") or "pg_config"
     return subprocess.run([program, option], check=True, capture_output=True, text=True).stdout.strip()
 
@@ -105,8 +110,18 @@ def _server_account():
 def _as_server(command, **options):
     """A Popen of `command` under the servers' account."""
     account = _server_account()
-    if account:
-        options.update(user=account[0], group=account[1], extra_groups=[])
+    dies_with_us = options.pop("dies_with_us", False)
+    if SERVER_ROOT:
+        if not account:
+            raise RuntimeError("servers in a root file system of their own are started by root")
+        server_root.make_places(SERVER_ROOT, REPOSITORY, BUILD)
+        options["preexec_fn"] = lambda: server_root.enter(SERVER_ROOT, account, REPOSITORY, BUILD,
+                                                          dies_with_parent=dies_with_us)
+    else:
+        if account:
+            options.update(user=account[0], group=account[1], extra_groups=[])
+        if dies_with_us:
+            options["preexec_fn"] = _die_with_parent
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PG")}
     environment.update(options.pop("env", {}))
     return subprocess.Popen([str(c) for c in command], cwd="/", env=environment, **options)
@@ -130,16 +145,21 @@ def signal_running(pids, number):
             continue
 
 
+def _outside(path):
+    """Where a path of the servers' system is for us."""
+    return SERVER_ROOT / str(path).lstrip("/") if SERVER_ROOT else Path(path)
+
+
 def _link_tree(source, target, skip_prefix):
-    """Mirrors a folder by symbolic links (folders themselves are real)."""
+    """Mirrors a folder of the servers' system by symbolic links (folders themselves are real)."""
     target.mkdir(parents=True, exist_ok=True)
-    for entry in source.iterdir():
+    for entry in _outside(source).iterdir():
         if entry.name.startswith(skip_prefix):
             continue
         if entry.is_dir() and not entry.is_symlink():
-            _link_tree(entry, target / entry.name, skip_prefix)
+            _link_tree(source / entry.name, target / entry.name, skip_prefix)
         elif not (target / entry.name).is_symlink():
-            (target / entry.name).symlink_to(entry)
+            (target / entry.name).symlink_to(source / entry.name)
 
 
 def _unlink_outdated(folder):
@@ -163,18 +183,49 @@ def stage(with_extension=True):
     bindir = root / str(system_bindir()).lstrip("/")
     if not (bindir / "postgres").exists():
         bindir.mkdir(parents=True, exist_ok=True)
-        for program in system_bindir().iterdir():
+        for program in _outside(system_bindir()).iterdir():
             shutil.copy2(program, bindir / program.name)
         for option in ("--pkglibdir", "--sharedir"):
             folder = Path(pg_config(option))
             _link_tree(folder, root / str(folder).lstrip("/"), "pg_turbine")
     if with_extension:
-        _unlink_outdated(root / pg_config("--pkglibdir").lstrip("/"))
-        subprocess.run(["cmake", "--install", str(BUILD)], check=True, stdout=subprocess.DEVNULL,
-                       env={**os.environ, "DESTDIR": str(root)})
+        if SERVER_ROOT:
+            _install_for_root(root)
+        else:
+            _unlink_outdated(root / pg_config("--pkglibdir").lstrip("/"))
+            subprocess.run(["cmake", "--install", str(BUILD)], check=True, stdout=subprocess.DEVNULL,
+                           env={**os.environ, "DESTDIR": str(root)})
         if MUTANT:
             _stage_mutant(root / pg_config("--pkglibdir").lstrip("/"))
     return bindir
+
+
+def _replace(source, target):
+    """Copies a file as a new one: running servers may have the old one mapped."""
+    source, target = Path(source), Path(target)
+    if target.is_file() and (source.stat().st_mtime, source.stat().st_size) == (target.stat().st_mtime, target.stat().st_size):
+        return
+    copy = target.with_name(target.name + ".new")
+    shutil.copy2(source, copy)
+    os.replace(copy, target)
+
+
+def _install_for_root(root):
+    """Installs the programs of this build, which serve all versions, and the module of the servers' version."""
+    installed = root / "installed"
+    subprocess.run(["cmake", "--install", str(BUILD)], check=True, stdout=subprocess.DEVNULL,
+                   env={**os.environ, "DESTDIR": str(installed)})
+    for module in installed.rglob("pg_turbine.so"):
+        module.unlink()
+    for source, option in (("pg_turbine/turbined", "--pkglibdir"), ("extension/pg_turbine.control", "--sharedir"),
+                           ("pg2arrow", "--bindir")):
+        below = next(installed.rglob(source), None)
+        if below:
+            folder = below.parents[len(Path(source).parts) - 1]
+            shutil.copytree(folder, root / pg_config(option).lstrip("/"), symlinks=True, dirs_exist_ok=True,
+                            copy_function=_replace)
+    module = BUILD / f"pg{server_root.VERSION}" / "pg_turbine.so"
+    _replace(module, root / pg_config("--pkglibdir").lstrip("/") / module.name)
 
 
 def _stage_mutant(pkglibdir):
@@ -185,15 +236,15 @@ def _stage_mutant(pkglibdir):
         raise RuntimeError("the mutants are not built")
     for program in programs:
         target = (pkglibdir if program.suffix == ".so" else pkglibdir / "pg_turbine") / program.name
-        copy = target.with_name(program.name + ".new")
-        shutil.copy2(program, copy)
-        os.replace(copy, target)
+        _replace(program, target)
 
 
 def _stage_root():
     """build/stage (other programs have one of their own), or a folder in /tmp where the
     servers' account cannot reach the build tree (a checkout below root's home)."""
     root = BUILD / (f"stage-{MUTANT if MUTANT in PROGRAMS_AS_EVER else 'mutant'}" if MUTANT else "stage")
+    if SERVER_ROOT:
+        root = root.with_name(f"{root.name}-pg{server_root.VERSION}")
     root.mkdir(parents=True, exist_ok=True)
     account = _server_account()
     if account is None:
@@ -255,7 +306,7 @@ class Cluster:
         """Starts the server by `command`, which may wrap it in another program."""
         with open(self.logfile, "ab") as sink:
             self.process = _as_server(command, stdout=sink, stderr=sink, stdin=subprocess.DEVNULL,
-                                      preexec_fn=_die_with_parent, start_new_session=True)
+                                      dies_with_us=True, start_new_session=True)
         self._wait_until_up()
         return self
 

@@ -7,6 +7,7 @@
 #include "pg/bridge/cache_requests.h"
 #include "pg/bridge/failure.h"
 #include "pg/bridge/request.h"
+#include "pg/compat/pg16.h"
 
 #define TIMEOUT_MS 5000
 
@@ -77,11 +78,11 @@ drop(const TbFileIdentity *file, uint64 *bytes, TbFailure *why)
 }
 
 bool
-tb_cache_drop(const RelFileNode *node, uint64 *bytes, TbFailure *why)
+tb_cache_drop(const RelFileLocator *node, uint64 *bytes, TbFailure *why)
 {
-	TbFileIdentity file = {.tablespace = node->spcNode,
-						   .database = node->dbNode,
-						   .file_number = node->relNode};
+	TbFileIdentity file = {.tablespace = TB_LOCATOR_TABLESPACE(*node),
+						   .database = TB_LOCATOR_DATABASE(*node),
+						   .file_number = TB_LOCATOR_NUMBER(*node)};
 
 	return drop(&file, bytes, why);
 }

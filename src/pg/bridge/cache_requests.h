@@ -6,16 +6,16 @@
 
 #include "postgres.h"
 
-#include "storage/relfilenode.h"
-
 #include "turbine/wire.h"
+
+#include "pg/compat/pg16.h"
 
 /* A palloc'd report, whose columns are as many as it says. NULL with *why if there is no
  * answer within seconds. */
 extern TbCacheReported *tb_cache_report(TbFailure *why);
 
 /* Drops all that is cached of this file. *bytes: what it took. False with *why as above. */
-extern bool tb_cache_drop(const RelFileNode *node, uint64 *bytes, TbFailure *why);
+extern bool tb_cache_drop(const RelFileLocator *node, uint64 *bytes, TbFailure *why);
 
 /* The same of an Arrow or Parquet file, by its device and inode. */
 extern bool tb_cache_drop_file(uint64 device, uint64 inode, uint64 *bytes, TbFailure *why);

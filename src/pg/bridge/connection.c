@@ -40,6 +40,7 @@
 
 #include "pg/bridge/connection.h"
 #include "pg/bridge/failure.h"
+#include "pg/compat/pg17.h"
 #include "pg/shmem/service_address.h"
 #include "pg/shmem/shared_state.h"
 
@@ -420,7 +421,7 @@ open_connection(TbConnection *conn, int fd)
 	old = MemoryContextSwitchTo(TopMemoryContext);
 	initStringInfo(&conn->in);
 	initStringInfo(&conn->out);
-	conn->wait_set = CreateWaitEventSet(TopMemoryContext, 3);
+	conn->wait_set = TB_CREATE_WAIT_EVENT_SET(3);
 	AddWaitEventToSet(conn->wait_set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
 	AddWaitEventToSet(conn->wait_set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
 	conn->socket_event = AddWaitEventToSet(conn->wait_set, WL_SOCKET_READABLE, fd, NULL,

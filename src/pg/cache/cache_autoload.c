@@ -22,7 +22,6 @@
 #include "tcop/tcopprot.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/relfilenodemap.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
@@ -31,6 +30,7 @@
 #include "pg/cache/cache_load.h"
 #include "pg/cache/cache_policy.h"
 #include "pg/cache/database_worker.h"
+#include "pg/compat/pg18.h"
 #include "pg/settings/service_settings.h"
 #include "pg/shmem/service_address.h"
 
@@ -159,8 +159,7 @@ tb_cache_autoload_save(void)
 static bool
 has_file(const ListedColumn *column)
 {
-	char *path = GetRelationPath(column->database, column->tablespace, column->file_number,
-								 InvalidBackendId, MAIN_FORKNUM);
+	char *path = tb_file_path(column->database, column->tablespace, column->file_number);
 	bool  found = access(path, F_OK) == 0;
 
 	pfree(path);
@@ -248,7 +247,7 @@ table_of(const ListedColumn *column)
 	Oid tablespace = column->tablespace == MyDatabaseTableSpace ? InvalidOid :
 																  column->tablespace;
 
-	return RelidByRelfilenode(tablespace, column->file_number);
+	return RelidByRelfilenumber(tablespace, column->file_number);
 }
 
 static bool

@@ -38,6 +38,7 @@
 #include "pg/bridge/cache_requests.h"
 #include "pg/cache/cache_load.h"
 #include "pg/cache/cache_policy.h"
+#include "pg/compat/pg18.h"
 #include "pg/convert/type_map.h"
 #include "pg/settings/guc.h"
 #include "pg/shmem/cache_progress.h"
@@ -79,11 +80,11 @@ transaction_obstacle(Relation rel)
 	if (IsolationIsSerializable())
 		return (LoadObstacle) {"The transaction is serializable.",
 							   "Load it in a transaction of another isolation level."};
-	if (old_snapshot_threshold >= 0)
+	if (TB_SNAPSHOTS_GROW_TOO_OLD)
 		return (LoadObstacle) {"old_snapshot_threshold is set."};
 	if (rel->rd_createSubid != InvalidSubTransactionId ||
-		rel->rd_newRelfilenodeSubid != InvalidSubTransactionId ||
-		rel->rd_firstRelfilenodeSubid != InvalidSubTransactionId)
+		rel->rd_newRelfilelocatorSubid != InvalidSubTransactionId ||
+		rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
 		return (LoadObstacle) {"This transaction has created or rewritten it.",
 							   "Commit first."};
 	return (LoadObstacle) {NULL};
@@ -156,7 +157,7 @@ known_columns(Relation rel, const Bitmapset *attnums)
 		Form_pg_attribute attribute = TupleDescAttr(desc, i);
 		TbTypeInfo		  info;
 
-		if (!attribute->attisdropped &&
+		if (!attribute->attisdropped && !tb_attribute_is_virtual(attribute) &&
 			(attnums == NULL || bms_is_member(attribute->attnum, attnums)) &&
 			tb_type_of(attribute->atttypid, attribute->atttypmod, &info))
 			result = bms_add_member(result, attribute->attnum);
@@ -283,9 +284,9 @@ tb_cached_bytes(Oid relid)
 	{
 		const TbFileIdentity *file = &report->columns[i].file;
 
-		if (file->tablespace == rel->rd_node.spcNode &&
-			file->database == rel->rd_node.dbNode &&
-			file->file_number == rel->rd_node.relNode)
+		if (file->tablespace == TB_LOCATOR_TABLESPACE(rel->rd_locator) &&
+			file->database == TB_LOCATOR_DATABASE(rel->rd_locator) &&
+			file->file_number == TB_LOCATOR_NUMBER(rel->rd_locator))
 			sum += report->columns[i].bytes;
 	}
 	table_close(rel, NoLock);

@@ -36,6 +36,7 @@
 #include "turbine/wire.h"
 
 #include "pg/cache/cache_policy.h"
+#include "pg/compat/pg16.h"
 #include "pg/settings/guc.h"
 #include "pg/shmem/pinned_databases.h"
 
@@ -417,7 +418,7 @@ tb_cache_require_relation(Oid relid)
 void
 tb_cache_require_owner(Oid relid)
 {
-	if (!pg_class_ownercheck(relid, GetUserId()))
+	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)),
 					   get_rel_name(relid));
 }

@@ -36,6 +36,7 @@
 #include "pg/cache/database_worker.h"
 #include "pg/cache/pin_keeper.h"
 #include "pg/cache/pins.h"
+#include "pg/compat/pg16.h"
 #include "pg/shmem/device_list.h"
 #include "pg/shmem/pinned_databases.h"
 #include "pg/shmem/service_address.h"
@@ -217,18 +218,18 @@ static void
 add_state(Look *look, Relation rel, const TbPin *pin)
 {
 	PgStat_StatTabEntry *counts = pgstat_fetch_stat_tabentry(RelationGetRelid(rel));
-	uint64				 parts[] = {RelationGetRelid(rel), rel->rd_node.relNode,
-									RelationGetNumberOfBlocks(rel), tb_devices_generation(),
-									(uint64) pin->device, bms_hash_value(pin->columns),
-									/* turbined lets go of what nobody calls pinned for long. */
-									(uint64) (GetCurrentTimestamp() / LEAST_LOAD_US), 0};
+	uint64 parts[] = {RelationGetRelid(rel), TB_LOCATOR_NUMBER(rel->rd_locator),
+					  RelationGetNumberOfBlocks(rel), tb_devices_generation(),
+					  (uint64) pin->device, bms_hash_value(pin->columns),
+					  /* turbined lets go of what nobody calls pinned for long. */
+					  (uint64) (GetCurrentTimestamp() / LEAST_LOAD_US), 0};
 
 	/* On a standby nobody counts changes, and a restartpoint lets dirty pages be cached. */
 	if (RecoveryInProgress())
 		parts[7] = GetRedoRecPtr();
 	else if (counts != NULL)
 		parts[7] = counts->tuples_inserted + counts->tuples_updated +
-			counts->tuples_deleted + counts->vacuum_count + counts->autovac_vacuum_count;
+			counts->tuples_deleted + counts->vacuum_count + counts->autovacuum_count;
 	look->state = hash_combine64(look->state,
 								 hash_bytes_extended((const unsigned char *) parts,
 													 sizeof(parts), 0));

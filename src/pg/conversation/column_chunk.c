@@ -14,6 +14,7 @@
 #include "utils/memutils.h"
 
 #include "pg/bridge/failure.h"
+#include "pg/compat/pg16.h"
 #include "pg/conversation/column_chunk.h"
 #include "pg/convert/numeric_format.h"
 

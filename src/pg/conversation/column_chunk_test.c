@@ -8,6 +8,7 @@
 
 #include "turbine/wire.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/conversation/column_chunk.h"
 #include "pg/testing/unit_test.h"
 

@@ -15,6 +15,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/convert/final_values.h"
 #include "pg/convert/numeric_format.h"
 

@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/convert/numeric_format.h"
 
 #define SIGN_MASK 0xC000

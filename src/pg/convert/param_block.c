@@ -17,6 +17,7 @@
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/convert/numeric_format.h"
 #include "pg/convert/param_block.h"
 #include "pg/convert/zone_transitions.h"

@@ -17,6 +17,7 @@
 
 #include "turbine/zone.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/convert/zone_transitions.h"
 
 /* Seconds since 1970: 1700-01-01 and 2400-01-01. */
@@ -193,7 +194,7 @@ named_transitions(const text *name)
 
 	text_to_cstring_buffer(name, zone_name, sizeof(zone_name));
 	lowered = downcase_truncate_identifier(zone_name, strlen(zone_name), false);
-	type = DecodeTimezoneAbbrev(0, lowered, &offset, &zone);
+	type = tb_decode_timezone_abbrev(lowered, &offset, &zone);
 	if (type == TZ || type == DTZ)
 		return fixed_offset(offset);
 	if (type == DYNTZ)

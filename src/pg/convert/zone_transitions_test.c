@@ -10,6 +10,7 @@
 
 #include "turbine/zone.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/convert/zone_transitions.h"
 #include "pg/testing/unit_test.h"
 

@@ -23,6 +23,7 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/errors/first_row.h"
 #include "pg/errors/may_raise.h"
 #include "pg/plans/plan_walk.h"
@@ -289,7 +290,7 @@ append_yields(Asker *a, Append *plan)
 	ListCell *lc;
 
 	/* Partitions might be pruned. */
-	if (plan->part_prune_info != NULL)
+	if (tb_append_prunes(plan))
 		return false;
 	foreach(lc, tb_plans_as_postgres(plan->appendplans))
 		if (yields(a, lfirst(lc)))
@@ -383,8 +384,8 @@ append_is_reached(Asker *a, Append *plan, bool drained)
 {
 	ListCell *lc;
 
-	if (plan->part_prune_info != NULL)
-		prunes_by(a, plan->part_prune_info);
+	if (tb_append_prunes(plan))
+		prunes_by(a, tb_append_prune_info(plan, a->estate));
 	else
 		foreach(lc, tb_plans_as_postgres(plan->appendplans))
 		{
@@ -403,7 +404,7 @@ outer_is_first(Plan *plan)
 
 	if (!IsA(plan, HashJoin))
 		return true;
-	if (jointype == JOIN_RIGHT || jointype == JOIN_FULL)
+	if (tb_join_returns_unmatched_inner(jointype))
 		return false;
 	return jointype == JOIN_LEFT || jointype == JOIN_ANTI ||
 		plan->lefttree->startup_cost < plan->righttree->total_cost;

@@ -14,6 +14,7 @@
 #include "utils/plancache.h"
 #include "utils/snapmgr.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/export/query_rows.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/planner/planning.h"
@@ -260,13 +261,13 @@ run_select(SPIPlanPtr plan, uint32 flags, RowReceiver *receiver)
 
 	receiver->query = portal->queryDesc;
 	/* Otherwise, workers would stay away: it might be run in parts. */
-	portal->run_once = true;
+	TB_PORTAL_RUNS_ONCE(portal);
 	(void) PortalRunFetch(portal, FETCH_FORWARD, FETCH_ALL, &receiver->base);
 	receiver->query = NULL;
 	SPI_cursor_close(portal);
 }
 
-static void pg_attribute_noreturn()
+static _Noreturn void
 raise_not_a_select(void)
 {
 	ereport(ERROR,

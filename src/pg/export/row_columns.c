@@ -15,6 +15,7 @@
 
 #include "turbine/file_writer.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/convert/numeric_format.h"
 #include "pg/convert/type_map.h"
 #include "pg/export/row_columns.h"

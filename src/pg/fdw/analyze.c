@@ -10,6 +10,7 @@
 #include "utils/rel.h"
 #include "utils/sampling.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/fdw/arrow_fdw.h"
 #include "pg/fdw/file_scan.h"
 
@@ -53,7 +54,7 @@ sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows, double
 		bool found;
 		int	 place;
 
-		vacuum_delay_point();
+		vacuum_delay_point(true);
 		MemoryContextReset(row_context);
 		saved = MemoryContextSwitchTo(row_context);
 		found = tb_file_scan_next(scan, values, nulls);

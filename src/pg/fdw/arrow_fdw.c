@@ -19,7 +19,6 @@
 #include "access/reloptions.h"
 #include "access/sysattr.h"
 #include "access/table.h"
-#include "commands/explain.h"
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "optimizer/cost.h"
@@ -31,6 +30,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/fdw/arrow_fdw.h"
 #include "pg/fdw/file_scan.h"
 #include "pg/fdw/scan_bounds.h"
@@ -120,9 +120,7 @@ add_paths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 	startup += baserel->reltarget->cost.startup;
 	run += baserel->reltarget->cost.per_tuple * baserel->rows;
 	add_path(baserel,
-			 (Path *) create_foreignscan_path(root, baserel, NULL, baserel->rows, startup,
-											  startup + run, NIL, baserel->lateral_relids,
-											  NULL, NIL));
+			 (Path *) TB_CREATE_FOREIGNSCAN_PATH(root, baserel, startup, startup + run));
 }
 
 static ForeignScan *

@@ -34,6 +34,7 @@
 #include "utils/uuid.h"
 
 #include "turbine/file_reader.h"
+#include "pg/compat/pg16.h"
 #include "pg/fdw/file_scan.h"
 #include "pg/fdw/virtual_value.h"
 #include "pg/files/file_reader_process.h"
@@ -73,7 +74,7 @@ struct ValueReader
 	MemoryContext context; /* what the reader lives in */
 };
 
-static void pg_attribute_noreturn()
+static _Noreturn void
 raise_malformed(void)
 {
 	ereport(ERROR,

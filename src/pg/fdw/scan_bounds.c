@@ -21,6 +21,7 @@
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/fdw/scan_bounds.h"
 #include "pg/files/file_reader_process.h"
 
@@ -67,7 +68,7 @@ compares_bytes(TbReaderCompare compare, Oid collation)
 		return true;
 	if (compare == TB_COMPARE_EQUAL)
 		return get_collation_isdeterministic(collation);
-	return lc_collate_is_c(collation);
+	return tb_collation_is_c(collation);
 }
 
 /* What an operator compares, with the column on its left; 0: nothing we know. */

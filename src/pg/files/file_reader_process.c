@@ -246,7 +246,7 @@ tb_reader_request_begin(StringInfo request, TbReaderRequest kind, const char *na
 }
 
 /* The process has ended, or has closed the pipe. */
-static void pg_attribute_noreturn()
+static _Noreturn void
 raise_ended(TbFileReader *reader)
 {
 	int	  status = 0;
@@ -365,7 +365,7 @@ error_text(const char **at, const char *end)
 	return text;
 }
 
-static void pg_attribute_noreturn()
+static _Noreturn void
 raise_error_frame(const char *data, uint32 length)
 {
 	const char *at = data + 5;

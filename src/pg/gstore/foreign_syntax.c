@@ -27,6 +27,7 @@
 #include "utils/rel.h"
 
 #include "pg/cache/pins.h"
+#include "pg/compat/pg16.h"
 #include "pg/gstore/foreign_syntax.h"
 #include "pg/gstore/gstore_fdw.h"
 
@@ -127,7 +128,8 @@ create_pinned_table(const UtilityCall *call, CreateForeignTableStmt *foreign,
 	}
 
 	/* What CREATE FOREIGN TABLE would check. */
-	rights = pg_foreign_server_aclcheck(server->serverid, GetUserId(), ACL_USAGE);
+	rights = object_aclcheck(ForeignServerRelationId, server->serverid, GetUserId(),
+							 ACL_USAGE);
 	if (rights != ACLCHECK_OK)
 		aclcheck_error(rights, OBJECT_FOREIGN_SERVER, server->servername);
 	device = tb_gstore_device(TB_PIN_ANY_GPU, foreign->options);

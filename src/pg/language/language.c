@@ -31,6 +31,7 @@
 #include "utils/resowner.h"
 #include "utils/syscache.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/language/interpreter.h"
 #include "pg/language/routine.h"
 
@@ -147,11 +148,7 @@ try_to_note_callees(Oid function)
 static bool
 is_owner(Oid function)
 {
-#if PG_VERSION_NUM >= 160000
 	return object_ownercheck(ProcedureRelationId, function, GetUserId());
-#else
-	return pg_proc_ownercheck(function, GetUserId());
-#endif
 }
 
 Datum

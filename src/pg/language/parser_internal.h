@@ -59,19 +59,18 @@ is_word(const TbToken *token, const char *word)
 }
 
 /* parser.c. Errors are raised with a place in the body. */
-extern void tb_parser_fail(Parser *p, int at, int code, const char *message)
-	pg_attribute_noreturn();
-extern void tb_parser_fail_here(Parser *p, const char *expected) pg_attribute_noreturn();
-extern void tb_parser_advance(Parser *p);
+extern _Noreturn void	tb_parser_fail(Parser *p, int at, int code, const char *message);
+extern _Noreturn void	tb_parser_fail_here(Parser *p, const char *expected);
+extern void				tb_parser_advance(Parser *p);
 /* Whether it is the next word; goes on behind it. */
-extern bool tb_parser_accept_symbol(Parser *p, const char *symbol);
-extern bool tb_parser_accept_word(Parser *p, const char *word);
-extern void tb_parser_expect_symbol(Parser *p, const char *symbol);
-extern void tb_parser_expect_word(Parser *p, const char *word);
-extern bool tb_parser_is_reserved(const TbToken *token);
+extern bool				tb_parser_accept_symbol(Parser *p, const char *symbol);
+extern bool				tb_parser_accept_word(Parser *p, const char *word);
+extern void				tb_parser_expect_symbol(Parser *p, const char *symbol);
+extern void				tb_parser_expect_word(Parser *p, const char *word);
+extern bool				tb_parser_is_reserved(const TbToken *token);
 /* Around a step down: `nesting` is lowered by whoever called it. */
-extern void tb_parser_deeper(Parser *p);
-extern void tb_parser_count(Parser *p, int expressions);
+extern void				tb_parser_deeper(Parser *p);
+extern void				tb_parser_count(Parser *p, int expressions);
 extern const ScopeName *tb_parser_find_name(const Parser *p, const char *name);
 extern Expr			   *tb_parser_read_register(Parser *p, int reg, int location);
 /* An if that is an operand. */

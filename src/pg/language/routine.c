@@ -31,6 +31,7 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/language/lexer.h"
 #include "pg/language/parser.h"
 #include "pg/language/routine.h"
@@ -144,7 +145,7 @@ add_place(void *arg)
 		errcontext("compilation of LANGUAGE turbine function \"%s\"", compilation->name);
 }
 
-static void pg_attribute_noreturn()
+static _Noreturn void
 refuse_shape(const char *what)
 {
 	ereport(ERROR,
@@ -346,12 +347,8 @@ tb_complete_arguments(FuncExpr *call)
 static bool
 may_execute(Oid function)
 {
-#if PG_VERSION_NUM >= 160000
 	return object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE) ==
 		ACLCHECK_OK;
-#else
-	return pg_proc_aclcheck(function, GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
-#endif
 }
 
 /* SECURITY DEFINER and SET of a callee hold for its body alone. */

@@ -52,7 +52,7 @@ has_null(ArrayType *array)
 	return ARR_HASNULL(array) && array_contains_nulls(array);
 }
 
-static pg_attribute_noreturn() void
+static _Noreturn void
 raise_null(const char *what)
 {
 	ereport(ERROR,

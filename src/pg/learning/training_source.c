@@ -23,6 +23,7 @@
 #include "utils/regproc.h"
 #include "utils/varlena.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/learning/aggregation.h"
 #include "pg/learning/training_source.h"
 
@@ -74,7 +75,7 @@ checked_query(const char *text)
 static char *
 checked_relation(const char *text, Oid *relid)
 {
-	List	 *names = stringToQualifiedNameList(text);
+	List	 *names = stringToQualifiedNameList(text, NULL);
 	RangeVar *relation = makeRangeVarFromNameList(names);
 
 	*relid = RangeVarGetRelid(relation, NoLock, false);

@@ -93,9 +93,9 @@ extern void tb_training_unscale_errors(const TbTrainingSource *source,
 
 /* Errors of columns that linear models cannot have: a constant one, and one that depends on
  * those before it, by its place behind the constant term. */
-extern void tb_training_refuse_constants(const TbTrainingSource *source);
-extern void tb_training_raise_dependent(const TbTrainingSource *source, int column)
-	pg_attribute_noreturn();
+extern void			  tb_training_refuse_constants(const TbTrainingSource *source);
+extern _Noreturn void tb_training_raise_dependent(const TbTrainingSource *source,
+												  int					  column);
 
 /* ", VARIADIC ARRAY[x1, ...]": behind the model of a function that predicts. A list of
  * arguments could not be as long. */

@@ -20,6 +20,7 @@
 #include "parser/parsetree.h"
 #include "partitioning/partprune.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/planner/partitions.h"
 #include "pg/planner/postgres/postgres_scan.h"
 
@@ -170,8 +171,10 @@ leaf_target(PlannerInfo *root, const RelOptInfo *rel, const RelOptInfo *leaf,
 {
 	PathTarget *result = copy_pathtarget(unconstify(PathTarget *, target));
 
-	result->exprs = (List *) adjust_appendrel_attrs_multilevel(root, (Node *) target->exprs,
-															   leaf->relids, rel->relids);
+	result->exprs = (List *)
+		adjust_appendrel_attrs_multilevel(root, (Node *) target->exprs,
+										  unconstify(RelOptInfo *, leaf),
+										  unconstify(RelOptInfo *, rel));
 	return result;
 }
 
@@ -224,7 +227,7 @@ tb_partitions_pruner(PlannerInfo *root, RelOptInfo *rel, const TbPartitions *par
 		return NULL;
 	path = (AppendPath *) tb_partitions_append(root, rel, partitions);
 	/* As the plan of the path will do. */
-	if (make_partition_pruneinfo(root, rel, path->subpaths, clauses) == NULL)
+	if (!tb_partitions_can_be_pruned(root, rel, path->subpaths, clauses))
 		return NULL;
 	return &path->path;
 }

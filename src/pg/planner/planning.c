@@ -11,6 +11,7 @@
 #include "optimizer/cost.h"
 #include "utils/lsyscache.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/expression/reason_text.h"
 #include "pg/planner/planning.h"
@@ -117,7 +118,8 @@ runs_in_loops(const PlannerInfo *root, const Path *path, int depth)
 	if (!enable_nestloop)
 		return 0;
 	while ((relid = bms_next_member(PATH_REQ_OUTER(path), relid)) >= 0)
-		runs *= rows_in_loops(root, relid, depth);
+		if (!TB_IS_OUTER_JOIN(root, relid))
+			runs *= rows_in_loops(root, relid, depth);
 	return runs;
 }
 

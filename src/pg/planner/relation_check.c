@@ -20,6 +20,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "pg/compat/pg17.h"
 #include "pg/files/file_relation.h"
 #include "pg/planner/foreign_inputs.h"
 #include "pg/settings/guc.h"
@@ -41,7 +42,7 @@ check_statement(PlannerInfo *root)
 		return "rows are locked";
 	if (!tb_isolation_qualifies())
 		return "the isolation level is serializable";
-	if (old_snapshot_threshold >= 0)
+	if (TB_SNAPSHOTS_GROW_TOO_OLD)
 		return "old_snapshot_threshold is set";
 	return NULL;
 }

@@ -388,7 +388,7 @@ hint_of_error(const TbPlcudaShape *shape, const char *home)
 	return "Numbers of lines are those of the function's body.";
 }
 
-static void pg_attribute_noreturn()
+static _Noreturn void
 raise_compiler_error(const TbPlcudaShape *shape, const char *home, int status, char *output)
 {
 	/* The compiler quotes the source, maybe cut in the middle of a character. */

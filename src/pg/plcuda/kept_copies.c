@@ -20,6 +20,7 @@
 
 #include "turbine/plcuda.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/plcuda/kept_copies.h"
 #include "pg/plcuda/runner.h"
 #include "pg/results/table_export.h"

@@ -136,7 +136,7 @@ encode_arguments(StringInfo to, const TbPlcudaShape *shape, FunctionCallInfo fci
 	}
 }
 
-static void pg_attribute_noreturn()
+static _Noreturn void
 raise_row(const TbPlcudaShape *shape)
 {
 	ereport(ERROR,

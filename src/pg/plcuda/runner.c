@@ -158,7 +158,7 @@ printed_text(void)
 	return text;
 }
 
-static void pg_attribute_noreturn()
+static _Noreturn void
 raise_memory(const TbPlcudaRun *run)
 {
 	ereport(ERROR,
@@ -182,7 +182,7 @@ status_of_end(int *status)
 }
 
 /* It has done so in the midst of a call. */
-static void pg_attribute_noreturn()
+static _Noreturn void
 raise_end(const TbPlcudaRun *run, bool known, int status)
 {
 	char *printed;
@@ -294,7 +294,7 @@ receive_from_runner(const TbPlcudaRun *run, char *to, Size size)
 	return true;
 }
 
-static void pg_attribute_noreturn()
+static _Noreturn void
 raise_malformed_answer(const TbPlcudaRun *run)
 {
 	ereport(ERROR,
@@ -323,7 +323,7 @@ can_be_called_again(TbPlcudaRun *run, uint32 failure)
 }
 
 /* What the function, or its process, says has happened. */
-static void pg_attribute_noreturn()
+static _Noreturn void
 raise_failure_of(const TbPlcudaRun *run, uint32 failure, const char *answer, uint32 length)
 {
 	char *message;

@@ -9,12 +9,14 @@
 
 #include "access/tupmacs.h"
 #include "catalog/pg_type.h"
+#include "common/int.h"
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/plcuda/value_types.h"
 
 extern PGDLLEXPORT Datum turbine_reggstore_in(PG_FUNCTION_ARGS);
@@ -158,7 +160,7 @@ tb_plcuda_encode(StringInfo to, const TbPlcudaType *type, Datum value)
 	}
 }
 
-static void pg_attribute_noreturn()
+static _Noreturn void
 raise_malformed(const TbPlcudaType *type, const char *what)
 {
 	ereport(ERROR,

@@ -18,6 +18,7 @@
 #endif
 
 #include "catalog/pg_type.h"
+#include "common/int.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
@@ -220,7 +221,7 @@ write_at(const CopyColumn *column, const void *from, Size size, uint64 place)
 	}
 }
 
-static void pg_attribute_noreturn()
+static _Noreturn void
 raise_value(const CopyColumn *column, int code, const char *what)
 {
 	ereport(ERROR,

@@ -34,7 +34,7 @@ static TbConnection *kept_conn = NULL;
 static uint64		 kept_serial = 0;
 static int			 nunanswered = 0;
 
-static void pg_attribute_noreturn()
+static _Noreturn void
 raise_failure(const TbFailure *why)
 {
 	switch (why->reason)
@@ -65,7 +65,7 @@ raise_failure(const TbFailure *why)
 	}
 }
 
-static void pg_attribute_noreturn()
+static _Noreturn void
 raise_unknown(void)
 {
 	ereport(ERROR,

@@ -30,6 +30,7 @@
 #include "catalog/pg_inherits.h"
 
 #include "pg/cache/cache_policy.h"
+#include "pg/compat/pg16.h"
 #include "pg/results/copy_builder.h"
 #include "pg/results/export_session.h"
 #include "pg/results/table_export.h"
@@ -271,7 +272,7 @@ names_of(ArrayType *array)
 	return list;
 }
 
-static void pg_attribute_noreturn()
+static _Noreturn void
 raise_no_column(const char *column, const char *where)
 {
 	ereport(ERROR,
@@ -476,7 +477,8 @@ turbine_export_named(PG_FUNCTION_ARGS)
 		fcinfo->args[0].value = DirectFunctionCall1(uuid_in, CStringGetDatum(name));
 		return turbine_export_result(fcinfo);
 	}
-	relid = RangeVarGetRelid(makeRangeVarFromNameList(stringToQualifiedNameList(name)),
+	relid = RangeVarGetRelid(makeRangeVarFromNameList(
+								 stringToQualifiedNameList(name, NULL)),
 							 NoLock, false);
 	PG_RETURN_BYTEA_P(export_relation(relid,
 									  PG_ARGISNULL(1) ? NULL : PG_GETARG_ARRAYTYPE_P(1),

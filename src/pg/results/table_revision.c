@@ -27,16 +27,17 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/results/table_revision.h"
 #include "pg/source/heap/visibility/visibility_map.h"
 
 struct TbTableRevision
 {
-	RelFileNode file;
-	char	   *snapshot; /* as pg_current_snapshot() prints it */
-	BlockNumber nblocks;
-	uint32		npages;	  /* of the map; 0: it proves nothing */
-	XLogRecPtr *lsn;	  /* one a page */
+	RelFileLocator file;
+	char		  *snapshot; /* as pg_current_snapshot() prints it */
+	BlockNumber	   nblocks;
+	uint32		   npages;	 /* of the map; 0: it proves nothing */
+	XLogRecPtr	  *lsn;		 /* one a page */
 };
 
 /* The map as it is now, if it calls every block all-visible. */
@@ -96,7 +97,7 @@ tb_table_revision_of(Relation rel)
 {
 	MemoryContext	 caller = CurrentMemoryContext;
 	MemoryContext	 work;
-	TbTableRevision	 found = {.file = rel->rd_node};
+	TbTableRevision	 found = {.file = rel->rd_locator};
 	TbTableRevision *revision;
 
 	/* A standby's snapshots do not list what is under way; a serializable transaction has

@@ -13,6 +13,7 @@
 
 #include "turbine/wire.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/settings/guc.h"
 
 bool   tb_guc_enabled;
@@ -203,14 +204,14 @@ tb_parse_device(const char *text, TbParsedDevice *parsed)
 static bool
 check_device(char **newval, void **extra, GucSource source)
 {
-	TbParsedDevice *parsed = malloc(sizeof(TbParsedDevice));
+	TbParsedDevice *parsed = tb_guc_malloc(sizeof(TbParsedDevice));
 
 	(void) source;
 	if (parsed == NULL)
 		return false;
 	if (!tb_parse_device(*newval, parsed))
 	{
-		free(parsed);
+		tb_guc_free(parsed);
 		GUC_check_errdetail(
 			"Valid values are \"auto\", \"cpu\", \"gpu\", and \"gpu\" with a number, or "
 			"several of these.");
@@ -256,14 +257,14 @@ parse_fault(const char *text, uint64 *fault)
 static bool
 check_debug_fault(char **newval, void **extra, GucSource source)
 {
-	uint64 *parsed = malloc(sizeof(uint64));
+	uint64 *parsed = tb_guc_malloc(sizeof(uint64));
 
 	(void) source;
 	if (parsed == NULL)
 		return false;
 	if (!parse_fault(*newval, parsed))
 	{
-		free(parsed);
+		tb_guc_free(parsed);
 		GUC_check_errdetail(
 			"It has the form N:RESULT: the number of a driver call, from 1, and the CUresult it "
 			"fails with.");

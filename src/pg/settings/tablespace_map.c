@@ -15,6 +15,7 @@
 
 #include "turbine/wire.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/settings/tablespace_map.h"
 
 #define MAP_DETAIL \
@@ -147,12 +148,12 @@ check_map(char **newval, void **extra, GucSource source)
 	for (const char *c = *newval; *c != '\0'; c++)
 		room += *c == ',';
 	size = offsetof(TablespaceMap, entries) + room * sizeof(MapEntry);
-	parsed = malloc(size + strlen(*newval) + room + 1);
+	parsed = tb_guc_malloc(size + strlen(*newval) + room + 1);
 	if (parsed == NULL)
 		return false;
 	if (!read_map(*newval, parsed, room, (char *) parsed + size))
 	{
-		free(parsed);
+		tb_guc_free(parsed);
 		GUC_check_errdetail(MAP_DETAIL);
 		return false;
 	}

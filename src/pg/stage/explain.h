@@ -6,9 +6,9 @@
 
 #include "postgres.h"
 
-#include "commands/explain.h"
 #include "nodes/execnodes.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/source/input.h"
 #include "pg/source/run_stats.h"
 #include "pg/planner/cost.h"

@@ -9,8 +9,7 @@
 
 #include "postgres.h"
 
-#include "commands/explain.h"
-
+#include "pg/compat/pg18.h"
 #include "pg/source/input.h"
 #include "pg/source/run_stats.h"
 

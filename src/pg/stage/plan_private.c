@@ -13,6 +13,7 @@
 #include "nodes/value.h"
 #include "utils/builtins.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/stage/plan_private.h"
 #include "pg/planner/program/layout_program.h"
 

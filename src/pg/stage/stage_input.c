@@ -35,6 +35,7 @@
 #include "turbine/mutant.h"
 
 #include "pg/bridge/failure.h"
+#include "pg/compat/pg18.h"
 #include "pg/conversation/service_query.h"
 #include "pg/convert/param_block.h"
 #include "pg/planner/foreign_inputs.h"
@@ -224,15 +225,16 @@ take_layouts(PartitionsInput *run, CustomScanState *css, int stage)
 	}
 }
 
-/* What the Append carries; NULL if PostgreSQL has dropped it, as it does of one
- * child. */
-static PartitionPruneInfo *
-prune_info(const CustomScan *plan, int index)
+/* The Append that prunes partitions; NULL if PostgreSQL has dropped it, as it does of one
+ * child, or if nothing is pruned. */
+static const Append *
+pruning_append(const CustomScan *plan, int index)
 {
 	Plan *pruner = index < 0 ? NULL : list_nth(plan->custom_plans, index);
 
-	return pruner != NULL && IsA(pruner, Append) ? ((Append *) pruner)->part_prune_info :
-												   NULL;
+	return pruner != NULL && IsA(pruner, Append) && tb_append_prunes((Append *) pruner) ?
+		(Append *) pruner :
+		NULL;
 }
 
 /* A node that the pruning expressions can belong to: it gets an expression context
@@ -296,7 +298,7 @@ static Relation
 leaf_relation(const PartitionsInput *run, int leaf)
 {
 	Assert(leaf >= 0 && leaf < run->nleaves);
-	return ExecGetRangeTableRelation(run->estate, run->rtis[leaf]);
+	return ExecGetRangeTableRelation(run->estate, run->rtis[leaf], false);
 }
 
 static bool
@@ -367,7 +369,8 @@ partitions_choose(TbInput *input)
 	if (run->prune != NULL && run->prune->do_exec_prune)
 	{
 		/* Numbers are those among the leaves that were left at the start. */
-		run->nread = list_members(ExecFindMatchingSubPlans(run->prune, false), run->read);
+		run->nread = list_members(ExecFindMatchingSubPlans(run->prune, false, NULL),
+								  run->read);
 		for (int i = 0; i < run->nread; i++)
 			run->read[i] = run->valid[run->read[i]];
 	}
@@ -460,7 +463,7 @@ static bool
 partitions_open(TbInput *input, const TbInputUse *use, List **sources, TbFailure *why)
 {
 	PartitionsInput *run = (PartitionsInput *) input;
-	Relation		 table = ExecGetRangeTableRelation(run->estate, run->base.rti);
+	Relation		 table = ExecGetRangeTableRelation(run->estate, run->base.rti, false);
 	TbHeapLeaf		*leaves = palloc0(sizeof(TbHeapLeaf) * Max(run->nread, 1));
 	TbFilesPart		*files = palloc0(sizeof(TbFilesPart) * Max(run->nread, 1));
 	TbHeapLayout	*layouts = palloc(sizeof(TbHeapLayout) * Max(run->nlayouts, 1));
@@ -587,13 +590,13 @@ static const TbInputMethods partitions_methods = {
 static TbInput *
 make_partitions_input(CustomScanState *css, int stage, int eflags)
 {
-	CustomScan		   *plan = tb_stages_plan((CustomScan *) css->ss.ps.plan);
-	TbStageInfo			info = tb_private_stage(plan, stage);
-	TbStageNotes		notes = tb_private_notes(plan, stage);
-	PartitionPruneInfo *pruning = prune_info(plan, info.pruner);
-	PartitionsInput	   *run = palloc0(sizeof(PartitionsInput));
-	Bitmapset		   *valid = NULL;
-	ListCell		   *lc;
+	CustomScan		*plan = tb_stages_plan((CustomScan *) css->ss.ps.plan);
+	TbStageInfo		 info = tb_private_stage(plan, stage);
+	TbStageNotes	 notes = tb_private_notes(plan, stage);
+	const Append	*pruning = pruning_append(plan, info.pruner);
+	PartitionsInput *run = palloc0(sizeof(PartitionsInput));
+	Bitmapset		*valid = NULL;
+	ListCell		*lc;
 
 	run->base.methods = &partitions_methods;
 	run->base.name = get_rel_name(exec_rt_fetch(notes.rti, css->ss.ps.state)->relid);
@@ -609,8 +612,8 @@ make_partitions_input(CustomScanState *css, int stage, int eflags)
 	take_layouts(run, css, stage);
 	take_pruning_keys(run, plan, stage);
 	if (pruning != NULL)
-		run->prune = ExecInitPartitionPruning(stand_in(css, info.pruner), run->nleaves,
-											  pruning, &valid);
+		run->prune = tb_append_init_pruning(pruning, stand_in(css, info.pruner),
+											run->nleaves, &valid);
 	else
 		valid = bms_add_range(NULL, 0, run->nleaves - 1);
 	run->nvalid = list_members(valid, run->valid);

@@ -128,7 +128,7 @@ reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void pg_attribute_noreturn()
+static _Noreturn void
 become_service(const ServiceCommand *command, int nonce_fd, pid_t parent)
 {
 	struct rlimit no_core = {0, 0};

@@ -19,11 +19,11 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/relfilenodemap.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "pg/bridge/cache_requests.h"
+#include "pg/compat/pg16.h"
 #include "pg/files/file_relation.h"
 #include "pg/files/file_table.h"
 
@@ -43,7 +43,7 @@ relation_of(const TbFileIdentity *file)
 
 	if (file->database != MyDatabaseId)
 		return InvalidOid;
-	return RelidByRelfilenode(tablespace, file->file_number);
+	return RelidByRelfilenumber(tablespace, file->file_number);
 }
 
 /* NULL if it was dropped since. */
@@ -142,7 +142,7 @@ turbine_cache_drop(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", top)));
-	if (!pg_class_ownercheck(top, GetUserId()))
+	if (!object_ownercheck(RelationRelationId, top, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(top)),
 					   get_rel_name(top));
 	relations = find_all_inheritors(top, AccessShareLock, NULL);
@@ -154,7 +154,7 @@ turbine_cache_drop(PG_FUNCTION_ARGS)
 
 		/* Of a service that is gone the cache is, too. */
 		if (RELKIND_HAS_STORAGE(rel->rd_rel->relkind) &&
-			tb_cache_drop(&rel->rd_node, &bytes, &why))
+			tb_cache_drop(&rel->rd_locator, &bytes, &why))
 			sum += bytes;
 		if (tb_is_file_table(RelationGetRelid(rel), rel->rd_rel->relkind))
 			sum += drop_files(RelationGetRelid(rel));

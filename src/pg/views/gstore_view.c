@@ -25,6 +25,7 @@
 #include "pg/bridge/cache_requests.h"
 #include "pg/cache/cache_policy.h"
 #include "pg/cache/pins.h"
+#include "pg/compat/pg16.h"
 #include "pg/results/export_session.h"
 
 #define GSTORE_COLUMNS 10
@@ -46,8 +47,9 @@ typedef struct PinnedSizes
 static bool
 is_file_of(const TbFileIdentity *file, Relation rel)
 {
-	return file->tablespace == rel->rd_node.spcNode &&
-		file->database == rel->rd_node.dbNode && file->file_number == rel->rd_node.relNode;
+	return file->tablespace == TB_LOCATOR_TABLESPACE(rel->rd_locator) &&
+		file->database == TB_LOCATOR_DATABASE(rel->rd_locator) &&
+		file->file_number == TB_LOCATOR_NUMBER(rel->rd_locator);
 }
 
 static PinnedSizes

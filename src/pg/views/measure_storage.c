@@ -24,6 +24,7 @@
 #include "utils/builtins.h"
 #include "utils/wait_event.h"
 
+#include "pg/compat/pg17.h"
 #include "pg/files/child_program.h"
 
 #define PROGRAM "turbine-storage-test"

@@ -14,6 +14,7 @@
 #include "utils/backend_status.h"
 #include "utils/syscache.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/settings/guc.h"
 #include "pg/views/visibility_hint.h"
 
@@ -29,7 +30,7 @@ holder_since(TimestampTz since)
 
 	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
 	{
-		const LocalPgBackendStatus *local = pgstat_fetch_stat_local_beentry(i);
+		const LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
 		TimestampTz					begun = local->backendStatus.st_xact_start_timestamp;
 
 		if (!TransactionIdIsValid(local->backend_xmin) || begun == 0 || begun >= oldest)
@@ -45,8 +46,7 @@ last_vacuum(Oid relid)
 {
 	PgStat_StatTabEntry *entry = pgstat_fetch_stat_tabentry(relid);
 
-	return entry == NULL ? 0 :
-						   Max(entry->vacuum_timestamp, entry->autovac_vacuum_timestamp);
+	return entry == NULL ? 0 : Max(entry->last_vacuum_time, entry->last_autovacuum_time);
 }
 
 /* Why VACUUM has not made most blocks all-visible. */

@@ -18,6 +18,7 @@
 #include "utils/lsyscache.h"
 #include "utils/tuplestore.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/nodes/offer/offer.h"
 #include "pg/planner/planning.h"
 #include "pg/settings/guc.h"
@@ -73,7 +74,7 @@ reasons_of(Query *query, const char *source, PlannedStmt **plan)
 		PlannedStmt *stmt = planner(query, source, CURSOR_OPT_PARALLEL_OK, NULL);
 
 		/* As EXPLAIN does: no plan of tables that one may not read. */
-		ExecCheckRTPerms(stmt->rtable, true);
+		TB_CHECK_RIGHTS(stmt);
 		tb_offers_note_lost(stmt);
 		*plan = stmt;
 	}

@@ -30,6 +30,7 @@
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/offer/offer.h"
 #include "pg/planner/join/join_read.h"
@@ -148,19 +149,16 @@ aggregated(PlannerInfo *root, RelOptInfo *output_rel, const GroupPathExtraData *
 	memset(&costs, 0, sizeof(costs));
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
 	if (parse->groupClause != NIL)
-	{
 		groups = estimate_num_groups(root,
 									 get_sortgrouplist_exprs(parse->groupClause,
 															 root->processed_tlist),
 									 input_rows, NULL, NULL);
-		/* All keys may be constant. */
-		if (root->group_pathkeys != NIL)
-			path = (Path *) create_sort_path(root, output_rel, path, root->group_pathkeys,
-											 -1.0);
-	}
+	/* All keys may be constant. */
+	if (root->group_pathkeys != NIL)
+		path = (Path *) create_sort_path(root, output_rel, path, root->group_pathkeys, -1.0);
 	return (Path *) create_agg_path(root, output_rel, path, output_rel->reltarget,
 									parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN,
-									AGGSPLIT_SIMPLE, parse->groupClause,
+									AGGSPLIT_SIMPLE, TB_PLANNED_GROUP_CLAUSE(root),
 									(List *) extra->havingQual, &costs, groups);
 }
 

@@ -6,10 +6,10 @@
  */
 #include "postgres.h"
 
-#include "commands/explain.h"
 #include "nodes/execnodes.h"
 #include "utils/lsyscache.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/stage/plan_private.h"
 #include "pg/stage/explain.h"

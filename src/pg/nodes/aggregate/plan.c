@@ -31,6 +31,7 @@
 #include "parser/parsetree.h"
 #include "utils/typcache.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/aggregate/continuation.h"
 #include "pg/nodes/offer/noted_nodes.h"
@@ -169,8 +170,7 @@ make_kept_sets_path(PlannerInfo *root, RelOptInfo *output_rel,
 			input = (Path *) create_sort_path(root, output_rel, input, pathkeys, -1.0);
 		return (Path *) create_groupingsets_path(root, output_rel, input,
 												 analysis->request.having,
-												 path->aggstrategy, path->rollups, costs,
-												 path->path.rows);
+												 path->aggstrategy, path->rollups, costs);
 	}
 	return NULL;
 }
@@ -181,6 +181,11 @@ make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *a
 {
 	const TbAggRequest *request = &analysis->request;
 	Path			   *path = make_kept_input(root, analysis);
+	/* Of DISTINCT all keys. */
+	List *clause = request->group_clause == root->parse->groupClause ?
+		TB_PLANNED_GROUP_CLAUSE(root) :
+		request->group_clause;
+	List			   *keys = TB_PRESORTED_PATHKEYS(root);
 	AggStrategy			strategy = AGG_PLAIN;
 	AggClauseCosts		costs;
 
@@ -194,23 +199,22 @@ make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *a
 	if (request->group_clause != NIL)
 	{
 		/* Agg hashes no groups of aggregates with DISTINCT. */
-		if (grouping_is_hashable(request->group_clause) && root->numOrderedAggs == 0)
+		if (clause != NIL && grouping_is_hashable(clause) && root->numOrderedAggs == 0)
 			strategy = AGG_HASHED;
-		else if (grouping_is_sortable(request->group_clause))
+		else if (grouping_is_sortable(clause))
 		{
-			List *keys = make_pathkeys_for_sortclauses(root, request->group_clause,
-													   root->processed_tlist);
-
 			strategy = AGG_SORTED;
-			/* All may be constant. */
-			if (keys != NIL)
-				path = (Path *) create_sort_path(root, output_rel, path, keys, -1.0);
+			if (keys == NIL)
+				keys = make_pathkeys_for_sortclauses(root, clause, root->processed_tlist);
 		}
 		else
 			return NULL;
 	}
+	/* All may be constant. */
+	if (strategy != AGG_HASHED && keys != NIL)
+		path = (Path *) create_sort_path(root, output_rel, path, keys, -1.0);
 	return (Path *) create_agg_path(root, output_rel, path, request->target, strategy,
-									AGGSPLIT_SIMPLE, request->group_clause, request->having,
+									AGGSPLIT_SIMPLE, clause, request->having,
 									&costs, analysis->result_groups);
 }
 

@@ -31,6 +31,7 @@
 
 #include "turbine/mutant.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/convert/numeric_format.h"
 #include "pg/nodes/aggregate/fold_state.h"
 #include "pg/nodes/aggregate/set_fold.h"
@@ -553,9 +554,9 @@ make_groups(TbSetFold *fold, const SetTable *table)
 		count++;
 	}
 	execTuplesHashPrepare(count, operators, &functions, &hashes);
-	return BuildTupleHashTableExt(fold->node, desc, count, columns, functions, hashes,
-								  collations, FIRST_BUCKETS, 0, table->context,
-								  table->context, fold->per_row, false);
+	return TB_BUILD_TUPLE_HASH_TABLE(fold->node, desc, count, columns, functions, hashes,
+									 collations, FIRST_BUCKETS, table->context,
+									 fold->per_row);
 }
 
 /* A table without groups, or with the one of a set without keys. */
@@ -692,14 +693,15 @@ find_group(TbSetFold *fold, const SetTable *table, const bool *isnull)
 	mask_keys(fold, table->set, isnull);
 	entry = LookupTupleHashEntry(table->groups, fold->keys, &isnew, NULL);
 	if (isnew)
-		entry->additional = make_folded_group(fold->folded, table->context, table->set);
+		TB_ENTRY_DATA(table->groups, entry) = make_folded_group(fold->folded,
+																table->context, table->set);
 	else if (fold->sets->ncomputed > 0)
 	{
 		ExecStoreMinimalTuple(entry->firstTuple, fold->stored_keys, false);
 		if (!computed_keys_are_alike(fold->stored_keys, fold->keys, fold->sets->nkeys))
 			return NULL;
 	}
-	return entry->additional;
+	return TB_ENTRY_DATA(table->groups, entry);
 }
 
 /* After each group; false, with *why, if there is no memory for more. */
@@ -806,7 +808,7 @@ next_table_group(SetTable *table, TupleHashEntry *entry)
 	if (first)
 		InitTupleHashIterator(table->groups, &table->position);
 	*entry = ScanTupleHashTable(table->groups, &table->position);
-	return *entry != NULL ? (*entry)->additional : NULL;
+	return *entry != NULL ? TB_ENTRY_DATA(table->groups, *entry) : NULL;
 }
 
 /* How many groups a table that is made has. */

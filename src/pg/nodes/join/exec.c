@@ -15,9 +15,9 @@
  */
 #include "postgres.h"
 
-#include "commands/explain.h"
 #include "executor/executor.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/stage/explain.h"
 

@@ -15,6 +15,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/join/projection.h"
 #include "pg/nodes/offer/offer.h"
@@ -116,7 +117,7 @@ tb_join_add_path(PlannerInfo *root, RelOptInfo *joinrel)
 	List	   *stages;
 
 	if (joinrel->reloptkind != RELOPT_JOINREL || IS_DUMMY_REL(joinrel) ||
-		!bms_equal(joinrel->relids, root->all_baserels) ||
+		!bms_equal(joinrel->relids, TB_ALL_QUERY_RELS(root)) ||
 		tb_serial_path_of(joinrel) == NULL ||
 		!tb_planning_may_win(root, joinrel, joinrel->pathlist) ||
 		!tb_rivals_leave_room(root, joinrel, joinrel))

@@ -10,6 +10,7 @@
 #include "optimizer/pathnode.h"
 #include "utils/lsyscache.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/nodes/offer/offer.h"
 #include "pg/planner/planning.h"
 #include "pg/plans/plan_walk.h"
@@ -81,6 +82,7 @@ tb_offer_path(RelOptInfo *rel, Path *path, const char *part, const char *node_na
 	}
 	else
 		note_offer(part, node_name, relids, path->total_cost);
+	tb_path_count_disabled(path);
 	add_path(rel, path);
 }
 

@@ -32,6 +32,7 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/nodes/results/estimate.h"
 #include "pg/planner/expression/aggregate_kind.h"
 #include "pg/errors/may_raise.h"
@@ -362,10 +363,10 @@ compares_numbers(Oid left, Oid right)
 static int
 strategy_of(Oid operator)
 {
-	List *meanings = get_op_btree_interpretation(operator);
+	List *meanings = get_op_index_interpretation(operator);
 
 	return meanings == NIL ? InvalidStrategy :
-							 ((OpBtreeInterpretation *) linitial(meanings))->strategy;
+							 ((OpIndexInterpretation *) linitial(meanings))->cmptype;
 }
 
 static bool
@@ -395,7 +396,7 @@ estimate_comparison(Estimator *e, const OpExpr *op)
 		case BTEqualStrategyNumber:
 			(void) add_step(e, TB_ESTIMATE_EQUAL);
 			return true;
-		case ROWCOMPARE_NE:
+		case COMPARE_NE:
 			(void) add_step(e, TB_ESTIMATE_NOT_EQUAL);
 			return true;
 		default:

@@ -38,12 +38,14 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/convert/function_lookup.h"
 #include "pg/errors/may_raise.h"
 #include "pg/nodes/rewrite/subquery_joins.h"
@@ -200,7 +202,7 @@ table_of(List *equalities)
 
 /* SELECT outer, ... FROM the table WHERE the conditions. */
 static Query *
-select_wanted(RangeTblEntry *rte, int rti, List *conditions, List *equalities)
+select_wanted(const Query *of, int rti, List *conditions, List *equalities)
 {
 	Query		*query = makeNode(Query);
 	RangeTblRef *from = makeNode(RangeTblRef);
@@ -211,7 +213,7 @@ select_wanted(RangeTblEntry *rte, int rti, List *conditions, List *equalities)
 	query->commandType = CMD_SELECT;
 	query->querySource = QSRC_ORIGINAL;
 	query->canSetTag = true;
-	query->rtable = list_make1(copyObject(rte));
+	query->rtable = list_make1(tb_copy_entry_to(query, of, rt_fetch(rti, of->rtable)));
 	query->jointree = makeFromExpr(list_make1(from),
 								   (Node *) make_ands_explicit(conditions));
 	query->hasSubLinks = checkExprHasSubLink((Node *) conditions);
@@ -280,7 +282,7 @@ wanted_groups(const Query *query, List *conditions, List *equalities)
 	link->subLinkType = ANY_SUBLINK;
 	link->testexpr = compare_columns(equalities);
 	link->operName = list_make1(makeString("="));
-	link->subselect = (Node *) select_wanted(rte, rti, of_table, equalities);
+	link->subselect = (Node *) select_wanted(query, rti, of_table, equalities);
 	link->location = -1;
 	return link;
 }
@@ -545,7 +547,8 @@ add_join_entry(Query *query)
 	return list_length(query->rtable);
 }
 
-static void
+/* Returns the index of the join. */
+static Index
 add_join(Level *level, Index rti, const Query *subquery, const Correlated *correlated)
 {
 	JoinExpr	*join = makeNode(JoinExpr);
@@ -569,22 +572,28 @@ add_join(Level *level, Index rti, const Query *subquery, const Correlated *corre
 	join->rarg = (Node *) groups;
 	join->quals = (Node *) make_ands_explicit(conditions);
 	level->joins = lappend(level->joins, join);
+	return join->rtindex;
 }
 
 /* What a row of the outer query has in place of the subquery. */
 static Node *
-value_of_group(Index rti, const Query *subquery, const Correlated *correlated)
+value_of_group(Index rti, Index join, const Query *subquery,
+			   const Correlated *correlated)
 {
 	Correlation *first = linitial(correlated->correlations);
 	Var			*value = group_column(rti, subquery, 1);
+	Var			*key = group_column(rti, subquery, first->column);
 	NullTest	*without = makeNode(NullTest);
 	CaseWhen	*when = makeNode(CaseWhen);
 	CaseExpr	*result = makeNode(CaseExpr);
 
+	/* Both are NULL if the join finds no group. */
+	TB_ADD_NULLING_JOIN(value, join);
+	TB_ADD_NULLING_JOIN(key, join);
 	if (((Const *) correlated->empty)->constisnull)
 		return (Node *) value;
 	/* No key of a group that was found is NULL. */
-	without->arg = (Expr *) group_column(rti, subquery, first->column);
+	without->arg = (Expr *) key;
 	without->nulltesttype = IS_NULL;
 	without->location = -1;
 	when->expr = (Expr *) without;
@@ -616,8 +625,8 @@ join_correlated(Node *node, Level *level)
 		return expression_tree_mutator(node, join_correlated, level);
 	subquery = castNode(Query, link->subselect);
 	rti = add_groups(level, subquery, &correlated);
-	add_join(level, rti, subquery, &correlated);
-	return value_of_group(rti, subquery, &correlated);
+	return value_of_group(rti, add_join(level, rti, subquery, &correlated), subquery,
+						  &correlated);
 }
 
 /* x = y of one row, and the subquery. NULL: it is no NOT IN of one column. */
@@ -652,7 +661,8 @@ is_never_null_column(const RangeTblEntry *rte, AttrNumber attnum)
 		has_subclass(rte->relid) || attnum <= 0)
 		return false;
 	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(rte->relid), Int16GetDatum(attnum));
-	result = HeapTupleIsValid(tuple) && ((Form_pg_attribute) GETSTRUCT(tuple))->attnotnull;
+	result = HeapTupleIsValid(tuple) &&
+		tb_column_is_never_null(rte->relid, (Form_pg_attribute) GETSTRUCT(tuple));
 	if (HeapTupleIsValid(tuple))
 		ReleaseSysCache(tuple);
 	return result;

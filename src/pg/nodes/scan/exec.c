@@ -23,7 +23,6 @@
 #include "access/heapam.h"
 #include "access/parallel.h"
 #include "access/tableam.h"
-#include "commands/explain.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -33,6 +32,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/convert/param_block.h"
 #include "pg/errors/first_row.h"
 #include "pg/nodes/scan/gpu_scan.h"

@@ -22,6 +22,7 @@
 #include "optimizer/restrictinfo.h"
 #include "utils/rel.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/errors/may_raise.h"
 #include "pg/planner/foreign_inputs.h"
 #include "pg/nodes/offer/offer.h"
@@ -251,6 +252,7 @@ offer_partial_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *whole, int work
 	path->path.parallel_aware = true;
 	path->path.parallel_safe = true;
 	path->path.parallel_workers = workers;
+	tb_path_count_disabled(&path->path);
 	add_partial_path(rel, &path->path);
 }
 

@@ -23,6 +23,7 @@
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
+#include "pg/compat/pg17.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/join/projection.h"
 #include "pg/nodes/results/estimate.h"
@@ -210,6 +211,7 @@ windowed(PlannerInfo *root, RelOptInfo *rel, const TbSortPlan *plan, Path *path)
 	{
 		WindowClause *clause = lfirst_node(WindowClause, lc);
 		List		 *own = functions->windowFuncs[clause->winref];
+		List		 *conditions = tb_window_run_conditions(clause, own);
 		bool		  top = lnext(clauses, lc) == NULL;
 		ListCell	 *function;
 
@@ -221,14 +223,14 @@ windowed(PlannerInfo *root, RelOptInfo *rel, const TbSortPlan *plan, Path *path)
 			target = copy_pathtarget(target);
 			foreach(function, own)
 				add_column_to_pathtarget(target, lfirst(function), 0);
-			top_quals = list_concat(top_quals, clause->runCondition);
+			top_quals = list_concat(top_quals, conditions);
 		}
 		else if (plan->input->groups != NULL)
 			target = root->upper_targets[UPPERREL_WINDOW];
 		else
 			target = target_of(root, plan->input->columns.scan_tlist);
-		path = (Path *) create_windowagg_path(root, rel, path, target, own, clause,
-											  top ? top_quals : NIL, top);
+		path = (Path *) create_windowagg_path(root, rel, path, target, own, conditions,
+											  clause, top ? top_quals : NIL, top);
 	}
 	return path;
 }

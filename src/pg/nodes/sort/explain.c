@@ -7,11 +7,11 @@
 #include "postgres.h"
 
 #include "catalog/pg_collation.h"
-#include "commands/explain.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/stage/plan_private.h"
 #include "pg/stage/explain.h"

@@ -31,6 +31,7 @@
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
+#include "pg/compat/pg17.h"
 #include "pg/convert/numeric_format.h"
 #include "pg/convert/type_map.h"
 #include "pg/nodes/sort/sort_key.h"
@@ -941,7 +942,7 @@ add_window(Windows *w)
 	if (!w->frames_used &&
 		(OidIsValid(w->clause->startInRangeFunc) || OidIsValid(w->clause->endInRangeFunc)))
 		return refuse(w, "a RANGE frame with an offset that no function looks at");
-	foreach(lc, w->clause->runCondition)
+	foreach(lc, tb_window_run_conditions(w->clause, functions_of(w->root, w->clause)))
 		if (!add_condition(w, lfirst(lc)))
 			return false;
 	return true;

@@ -29,6 +29,7 @@
 #include "utils/pg_locale.h"
 #include "utils/syscache.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/planner/expression/collation_order.h"
 
 typedef struct KnownCollation
@@ -137,7 +138,7 @@ locale_orders_by_bytes(const char *name)
 static bool
 default_orders_by_bytes(void)
 {
-	return default_locale.provider == COLLPROVIDER_LIBC &&
+	return tb_default_collation_provider() == COLLPROVIDER_LIBC &&
 		locale_orders_by_bytes(setlocale(LC_COLLATE, NULL));
 }
 
@@ -190,7 +191,7 @@ tb_collation_orders_by_bytes(Oid collation)
 	if (entry != NULL)
 		return entry->by_bytes;
 	/* Computed before it is entered: what is below may raise. */
-	by_bytes = lc_collate_is_c(collation) ||
+	by_bytes = tb_collation_is_c(collation) ||
 		(collation == DEFAULT_COLLATION_OID ? default_orders_by_bytes() :
 											  other_orders_by_bytes(collation));
 	entry = hash_search(known_collations(), &collation, HASH_ENTER, NULL);

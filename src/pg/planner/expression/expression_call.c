@@ -25,6 +25,7 @@
 #include "utils/regproc.h"
 #include "utils/timestamp.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/convert/function_lookup.h"
 #include "pg/convert/numeric_format.h"
 #include "pg/convert/zone_transitions.h"
@@ -128,7 +129,7 @@ check_collation(TbTranslator *t, Oid funcid, Oid collation, bool text)
 					t, "text is ordered by a collation that does not compare bytes");
 			return true;
 		case NEEDS_C_CTYPE:
-			if (!lc_ctype_is_c(collation))
+			if (!tb_ctype_is_c(collation))
 				return tb_refuse(t, "letter case depends on a collation other than C");
 			return true;
 		default:
@@ -364,14 +365,15 @@ literal_moment(TbTranslator *t, TbValue *value)
 	{
 		DateADT date = DatumGetDateADT(literal->constvalue);
 
-		safe = DATE_NOT_FINITE(date) || Abs(date) < SAFE_DAYS;
+		safe = DATE_NOT_FINITE(date) || (date > -SAFE_DAYS && date < SAFE_DAYS);
 		cast = F_TIMESTAMPTZ_DATE;
 	}
 	else if (literal->consttype == TIMESTAMPOID)
 	{
 		Timestamp moment = DatumGetTimestamp(literal->constvalue);
 
-		safe = TIMESTAMP_NOT_FINITE(moment) || Abs(moment) < SAFE_DAYS * USECS_PER_DAY;
+		safe = TIMESTAMP_NOT_FINITE(moment) ||
+			(moment > -SAFE_DAYS * USECS_PER_DAY && moment < SAFE_DAYS * USECS_PER_DAY);
 	}
 	if (!safe)
 		return false;

@@ -24,6 +24,7 @@
 #include "optimizer/restrictinfo.h"
 #include "utils/lsyscache.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/settings/guc.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/join/join_filter.h"
@@ -91,7 +92,7 @@ class_of(const RestrictInfo *rinfo)
 		ec = rinfo->left_ec;
 	while (ec != NULL && ec->ec_merged != NULL)
 		ec = ec->ec_merged;
-	return ec != NULL && !ec->ec_broken && !ec->ec_below_outer_join ? ec : NULL;
+	return ec != NULL && !ec->ec_broken && !TB_EC_BELOW_OUTER_JOIN(ec) ? ec : NULL;
 }
 
 /* NULL: the table has no key, or one that is of no class. */
@@ -157,10 +158,10 @@ equate(PlannerInfo *root, const TbTreeJoin *other, const RestrictInfo *condition
 										 BTEqualStrategyNumber);
 	if (!OidIsValid(equals))
 		return NULL;
-	result = make_restrictinfo(root,
-							   make_opclause(equals, BOOLOID, false, equality.inner,
-											 key->expr, InvalidOid, key->ec->ec_collation),
-							   true, false, false, 0, NULL, NULL, NULL);
+	result = TB_PLAIN_RESTRICTINFO(root,
+								   make_opclause(equals, BOOLOID, false, equality.inner,
+												 key->expr, InvalidOid,
+												 key->ec->ec_collation));
 	set_opfuncid(castNode(OpExpr, result->clause));
 	return tb_join_key_clause(result) ? result : NULL;
 }

@@ -549,7 +549,7 @@ add_joins(TbJoinProgram *program, JoinSide *side)
 		if (!add_conditions(program, side, join, outer))
 			return false;
 		program->built = lappend(program->built, join);
-		outer = bms_add_members(outer, join->join->inner->relids);
+		outer = tb_tree_join_add_relids(outer, join->join);
 	}
 	return true;
 }

@@ -28,6 +28,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/planner/join/join_read.h"
 #include "pg/planner/join/join_shape.h"
 #include "pg/planner/join/serial_paths.h"
@@ -93,7 +94,8 @@ clauses_of_partitions(PlannerInfo *root, const Path *path)
 		if (join_clause_is_movable_into(rinfo, rel->relids, joined))
 			result = lappend(result, rinfo);
 	}
-	return list_concat(result, generate_join_implied_equalities(root, joined, outer, rel));
+	return list_concat(result,
+					   generate_join_implied_equalities(root, joined, outer, rel, NULL));
 }
 
 static List *
@@ -298,6 +300,8 @@ choose_sides(Reader *r, JoinType jointype, Sides *sides)
 		return refuse(r, "a join of two sides made distinct");
 	if (jointype != JOIN_INNER && (distinct_outer || sides->inner->unique != NULL))
 		return refuse(r, "an outer join of a side made distinct");
+	if (tb_join_is_right(&jointype))
+		swap_sides(sides);
 	switch (jointype)
 	{
 		case JOIN_INNER:
@@ -311,10 +315,6 @@ choose_sides(Reader *r, JoinType jointype, Sides *sides)
 			return true;
 		case JOIN_LEFT:
 			sides->kind = TB_JOIN_LEFT;
-			return true;
-		case JOIN_RIGHT:
-			sides->kind = TB_JOIN_LEFT;
-			swap_sides(sides);
 			return true;
 		case JOIN_SEMI:
 			sides->kind = TB_JOIN_SEMI;
@@ -414,11 +414,13 @@ read_join(Reader *r, JoinPath *path, Side *result)
 									 join->kind, join->conditions);
 	join->rows = path->path.parent->rows;
 	tree = sides.outer->tree;
+	join->outer_joins = bms_difference(bms_difference(relids, tree->relids),
+									   join->inner->relids);
 	join->nfilters = list_length(tree->filters);
 	join->fraction = join->rows / Max(tree->rows, 1);
 	tree->joins = lappend(tree->joins, join);
 	tree->filters = list_concat(tree->filters, filters);
-	tree->relids = bms_union(tree->relids, join->inner->relids);
+	tree->relids = bms_copy(relids);
 	tree->rows = join->rows;
 	result->tree = tree;
 	return true;
@@ -592,6 +594,8 @@ tb_join_part(PlannerInfo *root, const char *what, Relids relids)
 	{
 		RangeTblEntry *rte = planner_rt_fetch(rti, root);
 
+		if (TB_IS_OUTER_JOIN(root, rti))
+			continue;
 		appendStringInfo(&names, "%s%s", separator, rte->eref->aliasname);
 		separator = ", ";
 	}

@@ -29,6 +29,7 @@
 #include "optimizer/paths.h"
 #include "port/pg_bitutils.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/join/join_filter.h"
 #include "pg/planner/join/join_keys.h"
@@ -82,7 +83,7 @@ estimate_tree(PlannerInfo *root, TbJoinTree *tree)
 		const RelOptInfo *known;
 
 		estimate_tree(root, join->inner);
-		joined = bms_add_members(joined, join->inner->relids);
+		joined = tb_tree_join_add_relids(joined, join);
 		known = find_join_rel(root, joined);
 		rows = known != NULL ? known->rows : clamp_row_est(rows * join->fraction);
 		join->rows = rows;
@@ -156,7 +157,7 @@ tree_cost(PlannerInfo *root, const TbJoinTree *tree)
 			cost.joined += join->inner->rows;
 		if (lnext(tree->joins, lc) != NULL)
 			cost.joined += join->rows;
-		outer = bms_add_members(outer, join->inner->relids);
+		outer = tb_tree_join_add_relids(outer, join);
 		rows = join->rows;
 	}
 	bms_free(outer);
@@ -223,7 +224,7 @@ joins_in_order(const List *joins, Relids joined)
 
 		/* In PostgreSQL's order each is ready when its turn comes. */
 		Assert(join != NULL);
-		joined = bms_add_members(joined, join->inner->relids);
+		joined = tb_tree_join_add_relids(joined, join);
 		waiting = list_delete_ptr(waiting, join);
 		ordered = lappend(ordered, join);
 	}
@@ -367,6 +368,7 @@ visible_relids(const TbJoinTree *tree)
 
 		if (join->kind != TB_JOIN_SEMI && join->kind != TB_JOIN_ANTI)
 			visible = bms_join(visible, visible_relids(join->inner));
+		visible = bms_add_members(visible, join->outer_joins);
 	}
 	return visible;
 }
@@ -600,7 +602,7 @@ region_conditions(const Region *region, uint32 outer, uint32 inner)
 	side->relids = region_visible(region, inner);
 	conditions = generate_join_implied_equalities(region->root,
 												  bms_union(visible, side->relids), visible,
-												  side);
+												  side, NULL);
 	for (int i = 0; i < region->nclauses; i++)
 		if (joins_sets(&region->clauses[i], outer & region->inputs, inner & region->inputs))
 			conditions = list_append_unique_ptr(conditions, region->clauses[i].rinfo);
@@ -847,7 +849,7 @@ make_stream(const Search *search, uint32 set)
 		join = make_join(search, stream->probe, stream->build, tree,
 						 make_stream(search, stream->build));
 	tree->joins = lappend(tree->joins, join);
-	tree->relids = bms_union(tree->relids, join->inner->relids);
+	tree->relids = tb_tree_join_add_relids(bms_copy(tree->relids), join);
 	tree->rows = stream->rows;
 	return tree;
 }

@@ -60,6 +60,13 @@ keeps_rows_single(const TbJoinTree *tree)
 	return true;
 }
 
+Relids
+tb_tree_join_add_relids(Relids relids, const TbTreeJoin *join)
+{
+	relids = bms_add_members(relids, join->inner->relids);
+	return bms_add_members(relids, join->outer_joins);
+}
+
 bool
 tb_join_is_unique(PlannerInfo *root, Relids outer, const TbJoinTree *inner, TbJoinKind kind,
 				  List *conditions)

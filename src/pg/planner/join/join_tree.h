@@ -26,6 +26,7 @@ typedef struct TbTreeJoin
 							 * this is: join_filter.h */
 	List	   *conditions; /* RestrictInfo: what makes a match */
 	TbJoinTree *inner;
+	Relids		outer_joins; /* since 16: relids of outer joins that are done with it */
 	int			nfilters;	/* FULL: of the tree's filters, those before it */
 	double		fraction;	/* estimate: tuples that come out for one that
 							 * goes in */
@@ -51,6 +52,9 @@ extern double tb_join_tree_input_rows(const TbJoinTree *tree);
 
 /* Whether rows come out of the join that have no match: nothing moves past it. */
 extern bool tb_join_is_barrier(const TbTreeJoin *join);
+
+/* Adds what the stream has behind the join: the relids of its inner side, and of outer joins. */
+extern Relids tb_tree_join_add_relids(Relids relids, const TbTreeJoin *join);
 
 /* How many joins of the tree, from the first, are in its region: those before a LEFT or
  * FULL join, which may be done in any order. */

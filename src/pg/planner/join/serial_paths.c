@@ -17,6 +17,7 @@
 #include "parser/parsetree.h"
 #include "utils/hsearch.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/planner/partitions.h"
 #include "pg/planner/join/serial_paths.h"
 #include "pg/planner/planning.h"
@@ -134,7 +135,7 @@ is_serial(Path *path)
 		case T_WindowAggPath:
 			return is_serial(((WindowAggPath *) path)->subpath);
 		case T_SetOpPath:
-			return is_serial(((SetOpPath *) path)->subpath);
+			return all_serial(tb_setop_inputs((SetOpPath *) path));
 		case T_RecursiveUnionPath:
 			return is_serial(((RecursiveUnionPath *) path)->leftpath) &&
 				is_serial(((RecursiveUnionPath *) path)->rightpath);

@@ -32,6 +32,7 @@
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/postgres/postgres_time.h"
 #include "pg/planner/relation_check.h"
@@ -145,7 +146,7 @@ pattern_ns(const Evaluation *evaluation, const OpExpr *op)
 static double
 array_ns(const Evaluation *evaluation, ScalarArrayOpExpr *op)
 {
-	int	   elements = estimate_array_length(lsecond(op->args));
+	double elements = estimate_array_length(evaluation->root, lsecond(op->args));
 	double one = function_ns(evaluation, op->opfuncid, (Node *) op,
 							 list_make1(linitial(op->args)));
 
@@ -649,7 +650,7 @@ only_child(const Path *path)
 		case T_WindowAggPath:
 			return ((const WindowAggPath *) path)->subpath;
 		case T_SetOpPath:
-			return ((const SetOpPath *) path)->subpath;
+			return tb_setop_only_input((const SetOpPath *) path);
 		default:
 			return NULL;
 	}

@@ -20,6 +20,7 @@
 #include "optimizer/optimizer.h"
 #include "pgstat.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/convert/function_lookup.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/planning.h"
@@ -112,7 +113,7 @@ rival_in(PlannerInfo *root, const RelOptInfo *rel, const List *paths)
 		const Path *path = lfirst(lc);
 		Cost		cost = wanted_cost(root, rel, path);
 
-		if (path->param_info != NULL || path->total_cost >= disable_cost ||
+		if (path->param_info != NULL || tb_path_is_disabled(path) ||
 			(best != NULL && cost >= rival.cost))
 			continue;
 		best = path;
@@ -352,7 +353,7 @@ scan_rival(PlannerInfo *root, RelOptInfo *rel, const Path *path)
 {
 	Rival rival = {.us = -1};
 
-	if (path == NULL || path->total_cost >= disable_cost)
+	if (path == NULL || tb_path_is_disabled(path))
 		return rival;
 	rival.cost = path->total_cost;
 	rival.us = tb_postgres_scan_us(root, rel, path);
@@ -471,7 +472,7 @@ is_newer_than_statistics(Oid relid, const RelOptInfo *rel)
 {
 	const PgStat_StatTabEntry *entry = pgstat_fetch_stat_tabentry(relid);
 
-	return entry != NULL && entry->changes_since_analyze > NEW_SHARE * Max(rel->tuples, 1);
+	return entry != NULL && entry->mod_since_analyze > NEW_SHARE * Max(rel->tuples, 1);
 }
 
 bool

@@ -18,6 +18,7 @@
 
 #include "turbine/model.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/convert/numeric_format.h"
 #include "pg/convert/numeric_statistics.h"
 #include "pg/planner/program/program_builder_state.h"
@@ -338,12 +339,14 @@ tb_builder_column(TbBuilder *builder, AttrNumber attnum, TbValue *value)
 	Assert(attnum > 0 && attnum <= builder->desc->natts && !att->attisdropped);
 	if (find_column(builder, attnum, 0, value))
 		return true;
-	if (!files_hold(builder, att) || !attribute_info(builder, attnum, &info, &guessed))
+	if (tb_attribute_is_virtual(att) || !files_hold(builder, att) ||
+		!attribute_info(builder, attnum, &info, &guessed))
 		return false;
 	column.attnum = attnum;
 	column.digits = guessed && info.type == TB_TYPE_NUM64 ? info.precision : 0;
 	/* Nobody has checked what a foreign table declares. */
-	column.flags = att->attnotnull && builder->full_joins_end == 0 && !builder->of_files ?
+	column.flags = tb_attribute_is_never_null(builder->desc, attnum - 1) &&
+			builder->full_joins_end == 0 && !builder->of_files ?
 		0 :
 		TB_COL_NULLABLE;
 	if (!missing_value_param(builder, attnum, info, &column.missing_param))

@@ -7,12 +7,14 @@
 
 #include "catalog/pg_type.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/planner/program/tuple_layout.h"
 
 static TbAttribute
-describe_attribute(Form_pg_attribute att)
+describe_attribute(TupleDesc desc, int number)
 {
-	TbAttribute out = {0};
+	Form_pg_attribute att = TupleDescAttr(desc, number);
+	TbAttribute		  out = {0};
 
 	out.length = att->attlen;
 	switch (att->attalign)
@@ -33,7 +35,7 @@ describe_attribute(Form_pg_attribute att)
 		out.flags |= TB_ATT_BYVAL;
 	if (att->attisdropped)
 		out.flags |= TB_ATT_DROPPED;
-	else if (att->attnotnull)
+	else if (tb_attribute_is_never_null(desc, number))
 		out.flags |= TB_ATT_NOTNULL;
 	return out;
 }
@@ -42,5 +44,5 @@ void
 tb_describe_tuple(TupleDesc desc, TbAttribute *attributes)
 {
 	for (int i = 0; i < desc->natts; i++)
-		attributes[i] = describe_attribute(TupleDescAttr(desc, i));
+		attributes[i] = describe_attribute(desc, i);
 }

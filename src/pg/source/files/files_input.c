@@ -16,6 +16,7 @@
 #include "utils/rel.h"
 
 #include "pg/bridge/failure.h"
+#include "pg/compat/pg18.h"
 #include "pg/convert/param_block.h"
 #include "pg/convert/type_map.h"
 #include "pg/settings/guc.h"
@@ -270,7 +271,8 @@ files_input_choose(TbInput *input)
 static TupleDesc
 descriptor_of(const FilesInput *files)
 {
-	return RelationGetDescr(ExecGetRangeTableRelation(files->estate, files->base.rti));
+	return RelationGetDescr(
+		ExecGetRangeTableRelation(files->estate, files->base.rti, false));
 }
 
 static bool
@@ -333,6 +335,6 @@ tb_files_input_leaf(const TbInput *input, TupleDesc of, TbFilesPart *part)
 		return false;
 	part->table = files->files;
 	part->desc = descriptor_of(files);
-	part->attnums = build_attrmap_by_name(part->desc, of)->attnums;
+	part->attnums = build_attrmap_by_name(part->desc, of, false)->attnums;
 	return true;
 }

@@ -10,6 +10,7 @@
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/source/heap/block_set.h"
 
 struct TbBlockSet
@@ -47,19 +48,18 @@ tb_block_set_of_range(BlockNumber first, BlockNumber end, BlockNumber nblocks)
 TbBlockSet *
 tb_block_set_of_bitmap(TIDBitmap *bitmap, BlockNumber nblocks)
 {
-	TbBlockSet		 *set = make_empty(nblocks);
-	TBMIterator		 *iterator = tbm_begin_iterate(bitmap);
-	TBMIterateResult *result;
+	TbBlockSet	  *set = make_empty(nblocks);
+	TbBitmapBlocks blocks = tb_bitmap_begin(bitmap);
+	BlockNumber	   block;
 
-	while ((result = tbm_iterate(iterator)) != NULL)
+	/* They ascend. Nothing beyond the end is read whatever an index says, and
+	 * InvalidBlockNumber ends them. */
+	while ((block = tb_bitmap_next(&blocks)) < nblocks)
 	{
-		/* They ascend. Nothing beyond the end is read whatever an index says. */
-		if (result->blockno >= nblocks)
-			break;
-		set->words[result->blockno / 64] |= UINT64CONST(1) << (result->blockno % 64);
+		set->words[block / 64] |= UINT64CONST(1) << (block % 64);
 		set->count++;
 	}
-	tbm_end_iterate(iterator);
+	tb_bitmap_end(&blocks);
 	return set;
 }
 

@@ -17,6 +17,7 @@
 
 #include "pg/cache/cache_load.h"
 #include "pg/cache/cache_policy.h"
+#include "pg/compat/pg18.h"
 #include "pg/settings/guc.h"
 #include "pg/source/heap/cached_segments.h"
 #include "pg/source/heap/visibility/buffer_lookup.h"
@@ -38,18 +39,18 @@ StaticAssertDecl(TB_BLOCKS_PER_MAP_PAGE % 64 == 32,
 static bool
 identify_file(Relation rel, TbFileIdentity *file)
 {
-	RelFileNode	 node = RelationGetSmgr(rel)->smgr_rnode.node;
-	char		*path = relpath(RelationGetSmgr(rel)->smgr_rnode, MAIN_FORKNUM);
-	struct statx status;
-	bool		 found = statx(AT_FDCWD, path, 0, STATX_INO | STATX_BTIME, &status) == 0;
+	RelFileLocator node = TB_SMGR_LOCATOR(rel);
+	char		  *path = tb_relation_path(rel);
+	struct statx   status;
+	bool		   found = statx(AT_FDCWD, path, 0, STATX_INO | STATX_BTIME, &status) == 0;
 
 	pfree(path);
 	if (!found)
 		return false;
 	memset(file, 0, sizeof(*file));
-	file->tablespace = node.spcNode;
-	file->database = node.dbNode;
-	file->file_number = node.relNode;
+	file->tablespace = TB_LOCATOR_TABLESPACE(node);
+	file->database = TB_LOCATOR_DATABASE(node);
+	file->file_number = TB_LOCATOR_NUMBER(node);
 	file->inode = status.stx_ino;
 	if (status.stx_mask & STATX_BTIME)
 		file->birth_ns = (uint64) status.stx_btime.tv_sec * UINT64CONST(1000000000) +

@@ -18,6 +18,7 @@
 #include "storage/smgr.h"
 #include "utils/rel.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/settings/guc.h"
 #include "pg/shmem/cache_advice.h"
 #include "pg/shmem/cache_progress.h"
@@ -37,7 +38,7 @@ typedef enum TbFilesSent
 static int
 open_file(Relation rel, uint32 number)
 {
-	char *base = relpath(RelationGetSmgr(rel)->smgr_rnode, MAIN_FORKNUM);
+	char *base = tb_relation_path(rel);
 	char *path = number == 0 ? base : psprintf("%s.%u", base, number);
 	int	  fd = OpenTransientFile(path, O_RDONLY | PG_BINARY);
 
@@ -514,11 +515,11 @@ tb_heap_parts_prefer_gpus(const TbHeapParts *parts, TbServiceQuery *query)
 		return;
 	for (uint32 i = 0; i < parts->nparts; i++)
 	{
-		Oid tablespace = parts->parts[i].rel->rd_node.spcNode;
+		Oid tablespace = TB_LOCATOR_TABLESPACE(parts->parts[i].rel->rd_locator);
 
 		blocks += parts->parts[i].blocks_to_read;
 		if (i + 1 == parts->nparts ||
-			parts->parts[i + 1].rel->rd_node.spcNode != tablespace)
+			TB_LOCATOR_TABLESPACE(parts->parts[i + 1].rel->rd_locator) != tablespace)
 		{
 			TbGpuPreference preference = tb_gpus_of_tablespace(tablespace);
 

@@ -24,6 +24,7 @@
 
 #include "turbine/kernel.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/settings/guc.h"
 #include "pg/shmem/cache_advice.h"
 #include "pg/shmem/query_counters.h"
@@ -238,7 +239,7 @@ begin_feeding(TbHeapScan *scan)
 	if (!scan->in_parallel_mode || scan->feeders_considered ||
 		!tb_heap_parts_blocks_left(scan->parts))
 		return;
-	if (scan->delivered < FIRST_CHUNKS && force_parallel_mode == FORCE_PARALLEL_OFF)
+	if (scan->delivered < FIRST_CHUNKS && debug_parallel_query == DEBUG_PARALLEL_OFF)
 		return;
 	scan->feeders_considered = true;
 	input.chunks_sent = tb_slots_sent(scan->slots);

@@ -19,6 +19,7 @@
 #include "utils/rel.h"
 
 #include "turbine/kernel.h"
+#include "pg/compat/pg16.h"
 #include "pg/source/heap/heap_tuples.h"
 
 /* Bytes of the varlena at `data`, of which `left` may be read; 0: not sane. */

@@ -7,6 +7,7 @@
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/source/heap/heap_tuples.h"
 #include "pg/testing/unit_test.h"
 

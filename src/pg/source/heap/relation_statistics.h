@@ -11,12 +11,14 @@
 #include "pgstat.h"
 #include "utils/rel.h"
 
+#include "pg/compat/pg16.h"
+
 /* Rows that a sequential scan read, however they were read. */
 static inline void
 tb_count_rows_read(Relation rel, uint64 rows)
 {
 	if (pgstat_should_count_relation(rel))
-		rel->pgstat_info->t_counts.t_tuples_returned += rows;
+		TB_TABLE_COUNT(rel, tuples_returned) += rows;
 }
 
 /* A block that was read from its file: heap_blks_read. */
@@ -35,8 +37,8 @@ tb_count_cached_blocks(Relation rel, uint64 blocks)
 {
 	if (!pgstat_should_count_relation(rel))
 		return;
-	rel->pgstat_info->t_counts.t_blocks_fetched += blocks;
-	rel->pgstat_info->t_counts.t_blocks_hit += blocks;
+	TB_TABLE_COUNT(rel, blocks_fetched) += blocks;
+	TB_TABLE_COUNT(rel, blocks_hit) += blocks;
 }
 
 #endif

@@ -12,6 +12,7 @@
 #include "storage/bufmgr.h"
 #include "utils/lsyscache.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/source/heap/brin_scan.h"
 #include "pg/source/heap/heap_source.h"
 #include "pg/source/heap/table_input.h"
@@ -29,7 +30,7 @@ relation_of(const TbInput *input)
 {
 	const TableInput *table = (const TableInput *) input;
 
-	return ExecGetRangeTableRelation(table->estate, table->base.rti);
+	return ExecGetRangeTableRelation(table->estate, table->base.rti, false);
 }
 
 static bool

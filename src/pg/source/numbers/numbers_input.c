@@ -18,6 +18,7 @@
 #include "optimizer/restrictinfo.h"
 #include "utils/rel.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/planner/foreign_inputs.h"
 
 extern PGDLLEXPORT Datum turbine_numbers_fdw_handler(PG_FUNCTION_ARGS);
@@ -140,9 +141,7 @@ numbers_size(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 static void
 numbers_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 {
-	add_path(rel,
-			 (Path *) create_foreignscan_path(root, rel, NULL, rel->rows, 0,
-											  rel->tuples * 0.01, NIL, NULL, NULL, NIL));
+	add_path(rel, (Path *) TB_CREATE_FOREIGNSCAN_PATH(root, rel, 0, rel->tuples * 0.01));
 }
 
 static ForeignScan *

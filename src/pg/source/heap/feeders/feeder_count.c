@@ -12,6 +12,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/source/heap/feeders/feeder_count.h"
 
 /* A page that is in shared buffers, and one that comes from the system's cache. */
@@ -70,7 +71,7 @@ tb_feeder_count(const TbFeederNeed *need)
 		return 0;
 	if (need->parallel_workers >= 0)
 		return Min(need->parallel_workers, most);
-	if (force_parallel_mode == FORCE_PARALLEL_OFF &&
+	if (debug_parallel_query == DEBUG_PARALLEL_OFF &&
 		need->buffered < min_parallel_table_scan_size)
 		return 0;
 	for (int feeders = 1; feeders <= most && feeders < need->processors; feeders++)
@@ -78,5 +79,5 @@ tb_feeder_count(const TbFeederNeed *need)
 			best = feeders;
 	if (tb_feeding_us(need, best) > WORTH_IT * tb_feeding_us(need, 0))
 		best = 0;
-	return force_parallel_mode == FORCE_PARALLEL_OFF ? best : Max(best, Min(1, most));
+	return debug_parallel_query == DEBUG_PARALLEL_OFF ? best : Max(best, Min(1, most));
 }

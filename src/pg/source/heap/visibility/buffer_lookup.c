@@ -14,6 +14,7 @@
 #include "storage/bufpage.h"
 #include "utils/rel.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/source/heap/visibility/buffer_lookup.h"
 
 /* At even distances: what is there lies in long pieces. */
@@ -23,11 +24,12 @@
 static BufferDesc *
 find_buffer(Relation rel, BlockNumber block, LWLock **partition)
 {
-	BufferTag tag;
-	uint32	  hash;
-	int		  buffer_id;
+	RelFileLocator locator = TB_SMGR_LOCATOR(rel);
+	BufferTag	   tag;
+	uint32		   hash;
+	int			   buffer_id;
 
-	INIT_BUFFERTAG(tag, RelationGetSmgr(rel)->smgr_rnode.node, MAIN_FORKNUM, block);
+	InitBufferTag(&tag, &locator, MAIN_FORKNUM, block);
 	hash = BufTableHashCode(&tag);
 	*partition = BufMappingPartitionLock(hash);
 	LWLockAcquire(*partition, LW_SHARED);
@@ -70,6 +72,7 @@ tb_buffer_recent_lsn(Relation rel, BlockNumber block, Buffer recent, XLogRecPtr 
 	BufferDesc	   *header;
 	Page			page;
 	BufferTag		tag;
+	RelFileLocator	locator = TB_SMGR_LOCATOR(rel);
 	volatile uint32 touched;
 	uint32			state;
 	bool			same;
@@ -81,9 +84,9 @@ tb_buffer_recent_lsn(Relation rel, BlockNumber block, Buffer recent, XLogRecPtr 
 	/* Mapped into this process before the header is locked, which is a spin lock. */
 	touched = ((PageHeader) page)->pd_lsn.xlogid;
 	(void) touched;
-	INIT_BUFFERTAG(tag, RelationGetSmgr(rel)->smgr_rnode.node, MAIN_FORKNUM, block);
+	InitBufferTag(&tag, &locator, MAIN_FORKNUM, block);
 	state = LockBufHdr(header);
-	same = (state & BM_VALID) != 0 && BUFFERTAGS_EQUAL(header->tag, tag);
+	same = (state & BM_VALID) != 0 && BufferTagsEqual(&header->tag, &tag);
 	if (same)
 		*lsn = load_lsn(page);
 	UnlockBufHdr(header, state);

@@ -23,6 +23,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "pg/compat/pg17.h"
 #include "pg/source/heap/visibility/buffered_read.h"
 #include "pg/source/heap/visibility/fresh_blocks.h"
 
@@ -144,8 +145,7 @@ pin_block(const TbBufferedReader *reader, BlockNumber block, Buffer recent)
 	Relation rel = reader->rel;
 
 	if (recent == InvalidBuffer ||
-		!ReadRecentBuffer(RelationGetSmgr(rel)->smgr_rnode.node, MAIN_FORKNUM, block,
-						  recent))
+		!ReadRecentBuffer(TB_SMGR_LOCATOR(rel), MAIN_FORKNUM, block, recent))
 		return ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, reader->strategy);
 	pgstat_count_buffer_read(rel);
 	pgstat_count_buffer_hit(rel);
@@ -166,7 +166,7 @@ tb_buffered_read_recent(TbBufferedReader *reader, BlockNumber block, Buffer rece
 	heap_page_prune_opt(reader->rel, buffer);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	source = BufferGetPage(buffer);
-	TestForOldSnapshot(reader->snapshot, reader->rel, source);
+	TB_TEST_FOR_OLD_SNAPSHOT(reader->snapshot, reader->rel, source);
 	memcpy(page, source, BLCKSZ);
 
 	/* The page's flag may reach a standby without its WAL record. */

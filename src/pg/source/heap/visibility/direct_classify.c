@@ -42,6 +42,7 @@
 
 #include "turbine/wire.h"
 
+#include "pg/compat/pg17.h"
 #include "pg/source/heap/visibility/buffer_lookup.h"
 #include "pg/source/heap/visibility/direct_classify.h"
 #include "pg/source/heap/visibility/swept_buffers.h"
@@ -72,8 +73,8 @@ bool
 tb_direct_created_before(Relation rel)
 {
 	return !IsParallelWorker() && rel->rd_createSubid == InvalidSubTransactionId &&
-		rel->rd_newRelfilenodeSubid == InvalidSubTransactionId &&
-		rel->rd_firstRelfilenodeSubid == InvalidSubTransactionId;
+		rel->rd_newRelfilelocatorSubid == InvalidSubTransactionId &&
+		rel->rd_firstRelfilelocatorSubid == InvalidSubTransactionId;
 }
 
 /*
@@ -89,7 +90,7 @@ map_is_promise(Relation rel, Snapshot snapshot, bool created_before)
 		rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
 		rel->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT &&
 		!IsCatalogRelation(rel) && (created_before || tb_direct_created_before(rel)) &&
-		snapshot->snapshot_type == SNAPSHOT_MVCC && old_snapshot_threshold < 0 &&
+		snapshot->snapshot_type == SNAPSHOT_MVCC && !TB_SNAPSHOTS_GROW_TOO_OLD &&
 		!IsolationIsSerializable() && !CheckForSerializableConflictOutNeeded(rel, snapshot);
 }
 

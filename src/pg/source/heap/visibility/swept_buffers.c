@@ -11,6 +11,7 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+#include "pg/compat/pg16.h"
 #include "pg/source/heap/visibility/buffer_lookup.h"
 #include "pg/source/heap/visibility/swept_buffers.h"
 
@@ -35,7 +36,7 @@ add_found(TbFoundBlocks *found, BlockNumber block, Buffer buffer, bool dirty)
 static void
 find_in_headers(Relation rel, BlockNumber nblocks, TbFoundBlocks *found)
 {
-	RelFileNode node = RelationGetSmgr(rel)->smgr_rnode.node;
+	RelFileLocator node = TB_SMGR_LOCATOR(rel);
 
 	for (int i = 0; i < NBuffers; i++)
 	{
@@ -44,7 +45,7 @@ find_in_headers(Relation rel, BlockNumber nblocks, TbFoundBlocks *found)
 		BlockNumber block;
 
 		if ((state & (BM_DIRTY | BM_VALID)) == 0 || header->tag.forkNum != MAIN_FORKNUM ||
-			!RelFileNodeEquals(header->tag.rnode, node))
+			!BufTagMatchesRelFileLocator(&header->tag, &node))
 			continue;
 		block = header->tag.blockNum;
 		if (block < nblocks)
