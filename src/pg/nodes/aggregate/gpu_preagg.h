@@ -96,6 +96,16 @@ extern bool tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step,
 							   bool quietly);
 extern void tb_preagg_init(void);
 
+/* What of the input is to be grouped or aggregated, except the tree. False: not for us at
+ * all. `extra`: of the step UPPERREL_GROUP_AGG its GroupPathExtraData. */
+extern bool tb_preagg_make_request(PlannerInfo *root, UpperRelationKind step,
+								   RelOptInfo *input_rel, RelOptInfo *output_rel,
+								   void *extra, TbAggRequest *request);
+
+/* What notes call the step over the input; NULL if nobody asked for notes. */
+extern const char *tb_preagg_part(PlannerInfo *root, UpperRelationKind step,
+								  RelOptInfo *input_rel);
+
 /* The path that computes a request; NULL, with the reason noted, if PostgreSQL must. */
 extern CustomPath *tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel,
 									   TbAggRequest *request, const char *part);

@@ -16,6 +16,7 @@
 #include "utils/memutils.h"
 
 #include "pg/nodes/aggregate/gpu_preagg.h"
+#include "pg/nodes/distinct/gpu_distinct.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/rewrite/rewritten_plan.h"
 #include "pg/nodes/scan/column_scan.h"
@@ -83,8 +84,14 @@ add_upper_paths(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_rel
 		previous_upper_hook(root, step, input_rel, output_rel, extra);
 	if (!tb_planning_enabled())
 		return;
-	if (step == UPPERREL_GROUP_AGG &&
-		tb_distinct_input_add_path(root, input_rel, output_rel, extra))
+	if (step == UPPERREL_GROUP_AGG && tb_gpu_distinct_is_for(root, output_rel, extra))
+	{
+		/* If not in parts, then of distinct rows. */
+		if (!tb_gpu_distinct_add_path(root, input_rel, output_rel, extra))
+			(void) tb_distinct_input_add_path(root, input_rel, output_rel, extra);
+	}
+	else if (step == UPPERREL_GROUP_AGG &&
+			 tb_distinct_input_add_path(root, input_rel, output_rel, extra))
 		;
 	else if (step == UPPERREL_GROUP_AGG || step == UPPERREL_DISTINCT)
 		(void) tb_preagg_add_path(root, step, input_rel, output_rel, extra, false);
