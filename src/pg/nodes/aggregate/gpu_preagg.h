@@ -52,6 +52,8 @@ typedef struct TbAggAnalysis
 	int			 grouped_keys;	  /* how many are grouped by */
 	List		*clause_keys;	  /* int, one a grouping expression: a key; -1, -2...: a
 								   * computed one */
+	List		*following;		  /* Expr: grouping expressions that follow from keys; what
+								   * they raise is raised already, of any row */
 	List		*computed;		  /* Expr: keys that PostgreSQL computes when it folds, */
 	int			 narguments;	  /* the last of them arguments of aggregates, in no set */
 	uint64		 hidden;		  /* bits of keys that are only there to compute others */

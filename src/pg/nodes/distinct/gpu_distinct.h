@@ -20,14 +20,23 @@
 
 #include "pg/nodes/distinct/joined_groups.h"
 
-/* Whether the aggregation is one for this node: several arguments of DISTINCT, or one over
- * grouping sets. */
-extern bool tb_gpu_distinct_is_for(PlannerInfo *root, const RelOptInfo *output_rel,
-								   const GroupPathExtraData *extra);
+/* What the node is to an aggregation. */
+typedef enum TbDistinctUse
+{
+	TB_DISTINCT_NO_USE,
+	TB_DISTINCT_CHOICE, /* one argument under several FILTERs: a GpuPreAgg alone can do it,
+						 * but only the backend can fold its groups */
+	TB_DISTINCT_NEEDED	/* several arguments, or one over grouping sets */
+} TbDistinctUse;
 
-/* Of such an aggregation: whether a path was added. If not, the reason is noted. */
+extern TbDistinctUse tb_gpu_distinct_use(PlannerInfo *root, const RelOptInfo *output_rel,
+										 const GroupPathExtraData *extra);
+
+/* Of an aggregation that may use it: whether a path was added. If it is needed and was not
+ * added, the reason is noted. */
 extern bool tb_gpu_distinct_add_path(PlannerInfo *root, RelOptInfo *input_rel,
-									 RelOptInfo *output_rel, GroupPathExtraData *extra);
+									 RelOptInfo *output_rel, GroupPathExtraData *extra,
+									 TbDistinctUse use);
 extern void tb_gpu_distinct_init(void);
 
 /* exec.c */

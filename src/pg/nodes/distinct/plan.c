@@ -103,34 +103,46 @@ argument_of_distinct(const Aggref *aggref)
 	return linitial_node(TargetEntry, aggref->args)->expr;
 }
 
-/* Arguments of DISTINCT, each once. */
+/* What DISTINCT is of, each once. */
+typedef struct DistinctInputs
+{
+	List *arguments; /* Expr */
+	List *filters;	 /* Expr, or NULL */
+} DistinctInputs;
+
 static bool
-collect_arguments(Node *node, List **arguments)
+collect_inputs(Node *node, DistinctInputs *inputs)
 {
 	if (node == NULL)
 		return false;
 	if (IsA(node, Aggref))
 	{
-		const Expr *argument = argument_of_distinct((Aggref *) node);
+		const Aggref *aggref = (const Aggref *) node;
+		const Expr	 *argument = argument_of_distinct(aggref);
 
-		if (argument != NULL && ((Aggref *) node)->agglevelsup == 0)
-			*arguments = list_append_unique(*arguments, unconstify(Expr *, argument));
+		if (argument == NULL || aggref->agglevelsup != 0)
+			return false;
+		inputs->arguments = list_append_unique(inputs->arguments,
+											   unconstify(Expr *, argument));
+		inputs->filters = list_append_unique(inputs->filters, aggref->aggfilter);
 		return false;
 	}
-	return expression_tree_walker(node, collect_arguments, arguments);
+	return expression_tree_walker(node, collect_inputs, inputs);
 }
 
-bool
-tb_gpu_distinct_is_for(PlannerInfo *root, const RelOptInfo *output_rel,
-					   const GroupPathExtraData *extra)
+TbDistinctUse
+tb_gpu_distinct_use(PlannerInfo *root, const RelOptInfo *output_rel,
+					const GroupPathExtraData *extra)
 {
-	List *arguments = NIL;
+	DistinctInputs inputs = {0};
 
 	if (root->numOrderedAggs == 0)
-		return false;
-	(void) collect_arguments((Node *) output_rel->reltarget->exprs, &arguments);
-	(void) collect_arguments(extra->havingQual, &arguments);
-	return list_length(arguments) > (root->parse->groupingSets != NIL ? 0 : 1);
+		return TB_DISTINCT_NO_USE;
+	(void) collect_inputs((Node *) output_rel->reltarget->exprs, &inputs);
+	(void) collect_inputs(extra->havingQual, &inputs);
+	if (list_length(inputs.arguments) > (root->parse->groupingSets != NIL ? 0 : 1))
+		return TB_DISTINCT_NEEDED;
+	return list_length(inputs.filters) > 1 ? TB_DISTINCT_CHOICE : TB_DISTINCT_NO_USE;
 }
 
 static DistinctPart *
@@ -408,12 +420,12 @@ cost_distinct(const DividedRequest *divided, CustomPath *path)
 
 bool
 tb_gpu_distinct_add_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel,
-						 GroupPathExtraData *extra)
+						 GroupPathExtraData *extra, TbDistinctUse use)
 {
 	DividedRequest *divided = palloc0(sizeof(DividedRequest));
 	TbAggRequest   *request = palloc0(sizeof(TbAggRequest));
 	DistinctPlan   *plan = palloc0(sizeof(DistinctPlan));
-	const char	   *note;
+	const char	   *note = NULL;
 	List		   *children;
 	CustomPath	   *path;
 
@@ -423,7 +435,8 @@ tb_gpu_distinct_add_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *o
 								request) ||
 		!tb_rivals_leave_room(root, output_rel, input_rel))
 		return false;
-	note = tb_preagg_part(root, UPPERREL_GROUP_AGG, input_rel);
+	if (use == TB_DISTINCT_NEEDED)
+		note = tb_preagg_part(root, UPPERREL_GROUP_AGG, input_rel);
 	divided->root = root;
 	divided->request = request;
 	plan->divided = divided;
