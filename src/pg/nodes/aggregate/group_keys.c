@@ -522,8 +522,8 @@ is_evaluated(Expr *expr)
 
 /*
  * Where PostgreSQL evaluates the key for each row, an error may be raised that nobody
- * would raise for groups that are dropped. So the device evaluates it for each row, too, as a
- * filter. Of joins it would do so before rows are joined.
+ * would raise for groups that are dropped. So the device evaluates it for each row, too, as
+ * a filter. Of joins it would do so before rows are joined.
  */
 static bool
 keep_errors(TbAnalyzer *a, Expr *expr)

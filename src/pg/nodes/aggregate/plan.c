@@ -97,7 +97,7 @@ request_distinct(PlannerInfo *root, RelOptInfo *input_rel, TbAggRequest *request
 
 bool
 tb_preagg_make_request(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_rel,
-			 RelOptInfo *output_rel, void *extra, TbAggRequest *request)
+					   RelOptInfo *output_rel, void *extra, TbAggRequest *request)
 {
 	if ((input_rel->reloptkind != RELOPT_BASEREL &&
 		 input_rel->reloptkind != RELOPT_JOINREL) ||

@@ -13,8 +13,8 @@
  * back.
  *
  * All parts group the same rows by the same keys under one snapshot, so they return the
- * same groups. That is why plan.c must not offer the node over what differs from one scan to
- * the next.
+ * same groups. That is why plan.c must not offer the node over what differs from one scan
+ * to the next.
  *
  * Owns the children's states and the joined groups of one set. Called by the executor.
  */
@@ -85,7 +85,8 @@ begin_distinct(CustomScanState *css, EState *estate, int eflags)
 		node->columns[foreach_current_index(lc)] = unpack_columns(lfirst(lc));
 	node->functions = list_nth(plan->custom_private, TB_DISTINCT_FUNCTIONS);
 	node->set = -1;
-	node->row = ExecInitExtraTupleSlot(estate, css->ss.ss_ScanTupleSlot->tts_tupleDescriptor,
+	node->row = ExecInitExtraTupleSlot(estate,
+									   css->ss.ss_ScanTupleSlot->tts_tupleDescriptor,
 									   &TTSOpsVirtual);
 	/* The parts. */
 	foreach(lc, plan->custom_plans)

@@ -64,15 +64,15 @@ typedef struct TbDistinctState
 
 	/* Of the plan. */
 	int			 nsets;
-	int			 nparts; /* of each set */
+	int			 nparts;  /* of each set */
 	AttrNumber **columns; /* one a child: those that its columns become */
 	TbGroupKeys *keys;	  /* one a set */
 	List		*functions;
 
 	/* Of the run. */
-	int				set; /* whose groups are returned; before the first: -1 */
+	int				set;	/* whose groups are returned; before the first: -1 */
 	TbJoinedGroups *groups;
-	TupleTableSlot *row; /* of a part, as a scan tuple */
+	TupleTableSlot *row;	/* of a part, as a scan tuple */
 	uint64			joined;
 	bool			sorted; /* the groups of some set did not fit in memory */
 } TbDistinctState;

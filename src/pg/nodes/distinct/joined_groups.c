@@ -44,7 +44,7 @@ struct TbJoinedGroups
 	const TbGroupKeys *keys;
 	MemoryContext	   context; /* of all of it */
 	MemoryContext	   per_row;
-	TupleTableSlot	  *stored; /* a tuple of the table, or of the sort */
+	TupleTableSlot	  *stored;	/* a tuple of the table, or of the sort */
 
 	/* Hashing. Without keys there is one group, and no table. */
 	MemoryContext	  table_context;
@@ -119,8 +119,8 @@ collations_of(const TbJoinedGroups *groups)
 	Oid *collations = palloc(sizeof(Oid) * groups->keys->count);
 
 	for (int key = 0; key < groups->keys->count; key++)
-		collations[key] =
-			TupleDescAttr(groups->desc, groups->keys->columns[key] - 1)->attcollation;
+		collations[key] = TupleDescAttr(groups->desc, groups->keys->columns[key] - 1)
+							  ->attcollation;
 	return collations;
 }
 

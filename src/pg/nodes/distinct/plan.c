@@ -1,10 +1,10 @@
 /*
  * plan.c - GpuDistinct: the parts of an aggregation, their paths, and the plan.
  *
- * A part is what one GpuPreAgg computes: all plain aggregates, or those with DISTINCT of one
- * argument under one FILTER. For grouping sets there are the same parts for each set. A part
- * has the keys of its set as first columns, and PostgreSQL's own plan as its child, so the
- * node needs none.
+ * A part is what one GpuPreAgg computes: all plain aggregates, or those with DISTINCT of
+ * one argument under one FILTER. For grouping sets there are the same parts for each set. A
+ * part has the keys of its set as first columns, and PostgreSQL's own plan as its child, so
+ * the node needs none.
  *
  * The parts read the same rows again. So rows must not differ from one scan to the next:
  * volatile functions, samples and foreign tables stay with PostgreSQL. Snapshots see to the
@@ -59,8 +59,8 @@ typedef struct DistinctPart
 {
 	const Expr *argument; /* of DISTINCT; NULL: of plain aggregates */
 	const Expr *filter;
-	List	   *columns; /* Expr: what it computes, or depends on keys */
-	List	   *numbers; /* int: these among the columns of all parts */
+	List	   *columns;  /* Expr: what it computes, or depends on keys */
+	List	   *numbers;  /* int: these among the columns of all parts */
 	int			naggregates;
 } DistinctPart;
 
@@ -220,8 +220,8 @@ divide_walker(Node *node, DividedRequest *divided)
 				!refuse_division(divided, "GROUPING of another query level");
 		case T_PlaceHolderVar:
 		case T_WindowFunc:
-			return !refuse_division(
-				divided, "an expression of a kind that devices do not compute");
+			return !refuse_division(divided,
+									"an expression of a kind that devices do not compute");
 		default:
 			return expression_tree_walker(node, divide_walker, divided);
 	}
@@ -319,8 +319,9 @@ request_of_child(const DividedRequest *divided, const DistinctPart *part, List *
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
 
 		add_column_to_pathtarget(request.target,
-								 (Expr *) get_sortgroupclause_expr(
-									 clause, divided->root->processed_tlist),
+								 (Expr *) get_sortgroupclause_expr(clause,
+																   divided->root
+																	   ->processed_tlist),
 								 clause->tleSortGroupRef);
 	}
 	foreach(lc, part->columns)
@@ -358,8 +359,8 @@ make_children(RelOptInfo *output_rel, const DividedRequest *divided, DistinctPla
 		{
 			const DistinctPart *part = lfirst(lc);
 			TbAggRequest		request = request_of_child(divided, part, lfirst(set));
-			CustomPath		   *path = tb_preagg_make_path(divided->root, output_rel,
-														   &request, note);
+			CustomPath *path = tb_preagg_make_path(divided->root, output_rel, &request,
+												   note);
 
 			if (path == NULL ||
 				((TbAggAnalysis *) linitial(path->custom_private))->too_large)
@@ -405,8 +406,7 @@ cost_distinct(const DividedRequest *divided, CustomPath *path)
 		const Path *child = lfirst(lc);
 
 		path->path.startup_cost += child->total_cost +
-			child->rows *
-				(cpu_tuple_cost + cpu_operator_cost * list_length(divided->keys));
+			child->rows * (cpu_tuple_cost + cpu_operator_cost * list_length(divided->keys));
 		if (foreach_current_index(lc) % nparts == 0)
 			groups += child->rows;
 	}
@@ -471,8 +471,9 @@ scan_tlist_of(const DividedRequest *divided)
 
 	exprs = list_concat(exprs, divided->functions);
 	foreach(lc, exprs)
-		tlist = lappend(tlist, makeTargetEntry(lfirst(lc), foreach_current_index(lc) + 1,
-											   NULL, false));
+		tlist = lappend(tlist,
+						makeTargetEntry(lfirst(lc), foreach_current_index(lc) + 1, NULL,
+										false));
 	return tlist;
 }
 
