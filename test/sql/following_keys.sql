@@ -47,6 +47,11 @@ SELECT x, x - 1 AS below, x - x % 5 AS base, count(*) AS n FROM h GROUP BY x, be
 SELECT x, x - 1 AS below, count(*) AS n FROM h GROUP BY x, below ORDER BY n DESC, below LIMIT 7;
 SELECT x, x - 1, rank() OVER (PARTITION BY x % 3 ORDER BY x - 1) FROM h GROUP BY x, x - 1, x % 3;
 SELECT DISTINCT x % 4, x - 1 FROM h GROUP BY x, x % 4, x - 1;
+-- shows: Group Key: ['x']
+SELECT DISTINCT x, x - 1, x % 4 = 1 FROM h WHERE y > 0;
+SELECT DISTINCT x, 100 / x FROM h;
+-- ordered
+SELECT DISTINCT x, x - 1 AS below, abs(x) FROM h ORDER BY below DESC, x LIMIT 5;
 SELECT sum(a), sum(n), count(*) FROM (SELECT x - 1 AS a, count(*) AS n FROM h GROUP BY x, x - 1) s;
 SELECT x, x + 1, count(DISTINCT y), count(DISTINCT t) FROM h GROUP BY x, x + 1;
 -- Errors: of groups that nobody returns as well.
@@ -67,6 +72,11 @@ SELECT l.id, l.id + 1, name, size / 10, count(*) FROM h RIGHT JOIN l ON h.x = l.
 -- What looks different although it is equal: floats, and numerics of any scale.
 SELECT f, f::text, count(*) FROM h WHERE f > 0 GROUP BY f, f::text;
 SELECT count(*) FROM h GROUP BY f, f::text;
+CREATE DOMAIN number AS float8;
+ALTER TABLE h ADD COLUMN dn number;
+UPDATE h SET dn = f;
+SELECT count(*) FROM h GROUP BY dn, dn::text;
+SELECT dn::text, count(*) FROM h GROUP BY 1;
 SELECT trim_scale(u), u::text, count(*) FROM h GROUP BY u, u::text;
 SELECT count(*) FROM h GROUP BY u, scale(u);
 SELECT u * 2 > 3, count(*) FROM h GROUP BY u, u * 2;

@@ -71,6 +71,20 @@ SELECT k, rank() OVER (ORDER BY count(DISTINCT i2), sum(DISTINCT i4)) FROM m GRO
 SELECT sum(a), sum(b), count(*) FROM (SELECT id, count(DISTINCT i2) a, count(DISTINCT g) b FROM m GROUP BY id) x;
 -- offloaded: GpuDistinct
 SELECT DISTINCT count(DISTINCT i2) > 20, count(DISTINCT i4) > 20 FROM m GROUP BY k;
+-- Partitions, inheritance, a WITH that is read several times, an outer query's column.
+CREATE TABLE parted (k int, a int, t text) PARTITION BY RANGE (k);
+CREATE TABLE parted_low PARTITION OF parted FOR VALUES FROM (0) TO (5);
+CREATE TABLE parted_high PARTITION OF parted FOR VALUES FROM (5) TO (20);
+INSERT INTO parted SELECT i % 20, i % 7, 't' || i % 30 FROM generate_series(1, 1000) i;
+ANALYZE parted;
+-- offloaded: GpuDistinct
+SELECT k, count(*), count(DISTINCT a), count(DISTINCT t) FROM parted WHERE k > 2 GROUP BY k;
+-- offloaded: GpuDistinct
+SELECT k % 3, count(DISTINCT a), count(DISTINCT t) FROM parted GROUP BY ROLLUP (1);
+WITH w AS MATERIALIZED (SELECT k, i2 + random()::int * 0 AS v, t FROM m)
+SELECT w.k, count(DISTINCT v), count(DISTINCT w.t), count(*) FROM w JOIN o ON w.k = o.id GROUP BY w.k;
+WITH w AS MATERIALIZED (SELECT k, count(*) AS n FROM m GROUP BY k)
+SELECT m.k, count(DISTINCT n), count(DISTINCT t), count(*) FROM w JOIN m ON w.k = m.k GROUP BY m.k;
 -- Nothing comes in, or nothing but NULL.
 -- offloaded: GpuDistinct
 SELECT count(*), sum(k), count(DISTINCT v), sum(DISTINCT n), avg(DISTINCT v) FROM hollow;

@@ -51,6 +51,14 @@ typedef struct Finder
 
 static bool find_column_walker(Node *node, Finder *finder);
 
+static bool
+is_float(Oid type)
+{
+	Oid base = getBaseType(type);
+
+	return base == FLOAT4OID || base == FLOAT8OID;
+}
+
 typedef struct Followed
 {
 	const List *keys; /* Expr: what the expression may be made of */
@@ -66,10 +74,8 @@ reads_more(Node *node, Followed *followed)
 		return false;
 	if (!IsA(node, List) && list_member(followed->keys, node))
 	{
-		Oid type = exprType(node);
-
 		followed->found = true;
-		return type == FLOAT4OID || type == FLOAT8OID;
+		return is_float(exprType(node));
 	}
 	return IsA(node, Var) || expression_tree_walker(node, reads_more, followed);
 }
@@ -79,7 +85,7 @@ reads_more(Node *node, Followed *followed)
 static bool
 looks_alike(TbTranslator *t, Oid type)
 {
-	return (type != FLOAT4OID && type != FLOAT8OID) ||
+	return !is_float(type) ||
 		tb_refuse(t, "an expression of floating-point numbers, whose 0 and -0 are equal");
 }
 
@@ -502,7 +508,9 @@ is_ordered_by(const TbAnalyzer *a, Index sortgroupref)
 {
 	const Query *parse = a->root->parse;
 
-	return parse->hasWindowFuncs || parse->distinctClause != NIL ||
+	return parse->hasWindowFuncs ||
+		(parse->distinctClause != NIL &&
+		 parse->distinctClause != a->result->request.group_clause) ||
 		get_sortgroupref_clause_noerr(sortgroupref, parse->sortClause) != NULL;
 }
 
