@@ -45,6 +45,8 @@ MUTANTS = (
     Mutant("absent_key_shown", "rows of a grouping set show keys that it lacks", ("run_sql.py", "--only", "grouping_sets")),
     Mutant("null_is_distinct", "aggregates with DISTINCT take NULL for a value",
            ("run_sql.py", "--only", "distinct_beside_plain")),
+    Mutant("sorted_groups_apart", "groups that are joined by sorting are not joined",
+           ("run_sql.py", "--only", "several_distinct")),
     Mutant("no_group_filter", "filters of groups let all of them pass", ("run_sql.py", "--only", "late_parts")),
     Mutant("rows_forgotten", "what is computed of a group is added once, not once a row",
            ("run_sql.py", "--only", "computed_arguments")),

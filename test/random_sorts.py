@@ -247,7 +247,7 @@ class SortForms:
         key = self.key()
         return f"SELECT {key}, {targets} FROM {self.table.name}{self.where()} GROUP BY {key}"
 
-    # Beside plain ones all are of one argument
+    # Of one argument or several, beside plain ones
 
     def distinct_argument(self):
         """(argument, functions of it that are exact)."""
@@ -258,21 +258,37 @@ class SortForms:
             return self.integer(1), ("count", "sum", "avg")
         return self.one_scale(self.column(("int2", "int4", "int8", "numeric")).name), ("count", "sum", "avg")
 
-    def distinct_beside_plain_query(self):
+    def distinct_calls(self, filters):
+        """Of one argument, so many aggregates; (calls, a condition for HAVING)."""
         argument, functions = self.distinct_argument()
-        filters = ("", "", f" FILTER (WHERE {self.condition(1)})", f" FILTER (WHERE {self.condition(0)})")
         common = self.random.choice(filters)
         calls = [f"{self.random.choice(functions)}(DISTINCT {argument})"
                  f"{common if self.chance(0.7) else self.random.choice(filters)}"
-                 for _ in range(self.random.choice((1, 2, 2, 3)))]
-        calls += [self.aggregate() for _ in range(self.random.choice((1, 1, 2, 3)))]
-        self.random.shuffle(calls)
-        keys = [self.key() for _ in range(self.random.choice((0, 1, 1, 2)))]
-        query = f"SELECT {', '.join(keys + calls)} FROM {self.table.name}{self.where()}"
-        if keys:
-            query += f" GROUP BY {', '.join(keys)}"
+                 for _ in range(self.random.choice((1, 1, 2, 3)))]
+        return calls, f"count(DISTINCT {argument}) {self.random.choice(('> 1', '= 1', '<> 2'))}"
+
+    def distinct_grouping(self):
+        """(keys, what stands after GROUP BY)."""
         if self.chance(0.2):
-            query += f" HAVING count(DISTINCT {argument}) {self.random.choice(('> 1', '= 1', '<> 2'))}"
+            keys = self.few_values_keys(self.random.choice((1, 2, 3)))
+            return keys, self.grouping_sets(keys)
+        keys = [self.key() for _ in range(self.random.choice((0, 1, 1, 2)))]
+        return keys, ", ".join(keys)
+
+    def distinct_beside_plain_query(self):
+        filters = ("", "", f" FILTER (WHERE {self.condition(1)})", f" FILTER (WHERE {self.condition(0)})")
+        calls = []
+        for _ in range(self.random.choice((1, 2, 2, 3))):
+            more, having = self.distinct_calls(filters)
+            calls += more
+        calls += [self.aggregate() for _ in range(self.random.choice((0, 1, 1, 2, 3)))]
+        self.random.shuffle(calls)
+        keys, grouping = self.distinct_grouping()
+        query = f"SELECT {', '.join(keys + calls)} FROM {self.table.name}{self.where()}"
+        if grouping:
+            query += f" GROUP BY {grouping}"
+        if self.chance(0.2):
+            query += f" HAVING {having}"
         return query
 
     def sort_forms(self):

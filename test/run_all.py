@@ -42,7 +42,7 @@ FED_SCRIPTS = ("aggregates,brin,cached_columns,collations,errors,feeders,filter_
                "table_shapes,text,toast,types,visibility")
 
 # What differs between GPUs and the host. Kernels that all of them together must run.
-GPU_SCRIPTS = "aggregates,float_sums,full_joins,joins,late_parts,partitions,set_operations,text"
+GPU_SCRIPTS = "aggregates,float_sums,following_keys,full_joins,joins,late_parts,partitions,set_operations,several_distinct,text"
 GPU_KERNELS = "tb_decode,tb_rows,tb_probe,tb_project,tb_reserve,tb_apply,tb_reduce,tb_table_place,tb_table_buckets"
 
 

@@ -19,6 +19,7 @@
 #include "pg/settings/guc.h"
 #include "pg/settings/plcuda_settings.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
+#include "pg/nodes/distinct/gpu_distinct.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/scan/column_scan.h"
 #include "pg/nodes/scan/gpu_scan.h"
@@ -58,6 +59,7 @@ _PG_init(void)
 	tb_column_scan_init();
 	tb_join_init();
 	tb_preagg_init();
+	tb_gpu_distinct_init();
 	tb_sort_init();
 	tb_planner_hook_init();
 	tb_path_hooks_init();

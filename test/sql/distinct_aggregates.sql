@@ -44,9 +44,9 @@ SELECT k, count(DISTINCT v) FROM hollow GROUP BY k;
 -- offloaded: GpuPreAgg
 SELECT count(DISTINCT v), sum(DISTINCT v) FROM hollow;
 -- Different arguments beside what counts rows, and other things that stay.
--- not offloaded
+-- offloaded: GpuDistinct
 SELECT k, count(DISTINCT b), count(DISTINCT t), count(*) FROM q GROUP BY k;
--- not offloaded
+-- offloaded: GpuDistinct
 SELECT k, count(DISTINCT b), sum(DISTINCT n), sum(n) FROM q GROUP BY k;
 SELECT k, string_agg(c, ',' ORDER BY id) FROM q WHERE id < 50 GROUP BY k;
 SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY b), count(DISTINCT k) FROM q;

@@ -174,13 +174,13 @@ SET enable_sort = off;
 SELECT k, count(*), count(DISTINCT i2) FROM s GROUP BY k;
 RESET ALL;
 -- What stays with PostgreSQL.
--- not offloaded
+-- offloaded: GpuDistinct
 SELECT k, count(*), count(DISTINCT i2), count(DISTINCT i4) FROM s GROUP BY k;
 -- not offloaded
 SELECT count(*), sum(DISTINCT f) FROM s;
 -- not offloaded
 SELECT k, sum(i4), avg(DISTINCT r) FROM s GROUP BY k;
--- not offloaded
+-- offloaded: GpuDistinct
 SELECT k, count(*), count(DISTINCT i4) FROM s GROUP BY ROLLUP (k);
 -- not offloaded
 SELECT k, count(*), string_agg(DISTINCT g, ',') FROM s GROUP BY k;

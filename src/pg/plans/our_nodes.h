@@ -15,6 +15,7 @@
 #define TB_GPU_COLUMN_SCAN_NAME "GpuColumnScan"
 #define TB_GPU_JOIN_NAME "GpuJoin"
 #define TB_GPU_PREAGG_NAME "GpuPreAgg"
+#define TB_GPU_DISTINCT_NAME "GpuDistinct"
 #define TB_GPU_SORT_NAME "GpuSort"
 
 typedef enum TbNodeKind
@@ -24,7 +25,8 @@ typedef enum TbNodeKind
 	TB_NODE_FILE_SCAN,
 	TB_NODE_JOIN,
 	TB_NODE_PREAGG,
-	TB_NODE_SORT
+	TB_NODE_SORT,
+	TB_NODE_DISTINCT /* runs no program: its children do */
 } TbNodeKind;
 
 /* What the plan's top, or the path's, is. */

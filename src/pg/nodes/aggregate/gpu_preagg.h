@@ -52,6 +52,8 @@ typedef struct TbAggAnalysis
 	int			 grouped_keys;	  /* how many are grouped by */
 	List		*clause_keys;	  /* int, one a grouping expression: a key; -1, -2...: a
 								   * computed one */
+	List		*following;		  /* Expr: grouping expressions that follow from keys; what
+								   * they raise is raised already, of any row */
 	List		*computed;		  /* Expr: keys that PostgreSQL computes when it folds, */
 	int			 narguments;	  /* the last of them arguments of aggregates, in no set */
 	uint64		 hidden;		  /* bits of keys that are only there to compute others */
@@ -95,6 +97,16 @@ extern bool tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step,
 							   RelOptInfo *input_rel, RelOptInfo *output_rel, void *extra,
 							   bool quietly);
 extern void tb_preagg_init(void);
+
+/* What of the input is to be grouped or aggregated, except the tree. False: not for us at
+ * all. `extra`: of the step UPPERREL_GROUP_AGG its GroupPathExtraData. */
+extern bool tb_preagg_make_request(PlannerInfo *root, UpperRelationKind step,
+								   RelOptInfo *input_rel, RelOptInfo *output_rel,
+								   void *extra, TbAggRequest *request);
+
+/* What notes call the step over the input; NULL if nobody asked for notes. */
+extern const char *tb_preagg_part(PlannerInfo *root, UpperRelationKind step,
+								  RelOptInfo *input_rel);
 
 /* The path that computes a request; NULL, with the reason noted, if PostgreSQL must. */
 extern CustomPath *tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel,

@@ -35,6 +35,7 @@
 #include "utils/lsyscache.h"
 
 #include "pg/convert/type_map.h"
+#include "pg/errors/may_raise.h"
 #include "pg/nodes/aggregate/analyzer.h"
 #include "pg/planner/expression/aggregate_kind.h"
 #include "pg/planner/expression/collation_order.h"
@@ -50,6 +51,44 @@ typedef struct Finder
 
 static bool find_column_walker(Node *node, Finder *finder);
 
+static bool
+is_float(Oid type)
+{
+	Oid base = getBaseType(type);
+
+	return base == FLOAT4OID || base == FLOAT8OID;
+}
+
+typedef struct Followed
+{
+	const List *keys; /* Expr: what the expression may be made of */
+	bool		found;
+} Followed;
+
+/* True if the expression reads what is no key, or a float, whose equal 0 and -0 look
+ * different to functions. */
+static bool
+reads_more(Node *node, Followed *followed)
+{
+	if (node == NULL)
+		return false;
+	if (!IsA(node, List) && list_member(followed->keys, node))
+	{
+		followed->found = true;
+		return is_float(exprType(node));
+	}
+	return IsA(node, Var) || expression_tree_walker(node, reads_more, followed);
+}
+
+/* Whether equal values of the type look the same to functions, or nearly: numerics that do
+ * not are noticed. */
+static bool
+looks_alike(TbTranslator *t, Oid type)
+{
+	return !is_float(type) ||
+		tb_refuse(t, "an expression of floating-point numbers, whose 0 and -0 are equal");
+}
+
 /* Whether a device can group by it, and equal values are alike. */
 static bool
 is_input(TbTranslator *t, Expr *expr)
@@ -60,9 +99,8 @@ is_input(TbTranslator *t, Expr *expr)
 
 	if (!tb_translate(t, expr, &value))
 		return false;
-	if (value.info.type == TB_TYPE_FLOAT4 || value.info.type == TB_TYPE_FLOAT8)
-		return tb_refuse(
-			t, "an expression of floating-point numbers, whose 0 and -0 are equal");
+	if (!looks_alike(t, exprType((Node *) expr)))
+		return false;
 	return tb_output_padding(expr, &value, &padding, &reason) || tb_refuse(t, "%s", reason);
 }
 
@@ -90,6 +128,15 @@ may_be_whole(const Finder *finder, Node *node)
 		!is_conditional(node) && contain_var_clause(node);
 }
 
+/* Whether nothing more is needed to compute it. */
+static bool
+is_of_keys(const Finder *finder, Node *node)
+{
+	Followed followed = {.keys = finder->keys};
+
+	return !reads_more(node, &followed);
+}
+
 static bool
 find_below(Node *node, Finder *finder)
 {
@@ -110,7 +157,7 @@ find_column_walker(Node *node, Finder *finder)
 		return false;
 	if (!IsA(node, List) &&
 		(list_member(finder->keys, node) || list_member(*finder->inputs, node)))
-		return false;
+		return !looks_alike(finder->t, exprType(node));
 	if (IsA(node, Var))
 	{
 		if (!is_input(finder->t, (Expr *) node))
@@ -118,7 +165,7 @@ find_column_walker(Node *node, Finder *finder)
 		*finder->inputs = lappend(*finder->inputs, node);
 		return false;
 	}
-	if (!IsA(node, List) && may_be_whole(finder, node) &&
+	if (!IsA(node, List) && may_be_whole(finder, node) && !is_of_keys(finder, node) &&
 		is_input(finder->t, (Expr *) node))
 	{
 		*finder->inputs = lappend(*finder->inputs, node);
@@ -452,6 +499,82 @@ may_be_computed(TbAnalyzer *a, Expr *expr)
 		(a->result->request.sets == NIL || contain_var_clause((Node *) expr));
 }
 
+/* ---- Keys that follow from other keys ---- */
+
+/* Whether the query looks at the key in an order or in windows above, where a device takes
+ * a key of its own and no expression. */
+static bool
+is_ordered_by(const TbAnalyzer *a, Index sortgroupref)
+{
+	const Query *parse = a->root->parse;
+
+	return parse->hasWindowFuncs ||
+		(parse->distinctClause != NIL &&
+		 parse->distinctClause != a->result->request.group_clause) ||
+		get_sortgroupref_clause_noerr(sortgroupref, parse->sortClause) != NULL;
+}
+
+/* True of every row that raises nothing. */
+static Expr *
+is_evaluated(Expr *expr)
+{
+	NullTest *is_null = makeNode(NullTest);
+	NullTest *is_not_null = makeNode(NullTest);
+
+	is_null->arg = is_not_null->arg = expr;
+	is_null->nulltesttype = IS_NULL;
+	is_not_null->nulltesttype = IS_NOT_NULL;
+	is_null->location = is_not_null->location = -1;
+	return makeBoolExpr(OR_EXPR, list_make2(is_null, is_not_null), -1);
+}
+
+/*
+ * Where PostgreSQL evaluates the key for each row, an error may be raised that nobody
+ * would raise for groups that are dropped. So the device evaluates it for each row, too, as
+ * a filter. Of joins it would do so before rows are joined.
+ */
+static bool
+keep_errors(TbAnalyzer *a, Expr *expr)
+{
+	TbValue value;
+
+	if (!tb_expression_may_raise((Node *) expr))
+		return true;
+	if (a->result->request.rel->reloptkind == RELOPT_JOINREL ||
+		!tb_translate(a->t, is_evaluated(expr), &value))
+		return false;
+	tb_builder_add_filter(a->t->builder, &value);
+	return true;
+}
+
+/*
+ * `GROUP BY x, x - 1`: a key that is made of other keys makes no more groups. PostgreSQL
+ * computes it once for each group that is returned, and the device hashes and keeps one key
+ * less. `keys`: the grouping expressions that are columns.
+ */
+static bool
+follows_from(TbAnalyzer *a, Expr *expr, Index sortgroupref, const List *keys)
+{
+	Followed followed = {.keys = keys};
+
+	return a->result->request.sets == NIL && !IsA(expr, Var) &&
+		!reads_more((Node *) expr, &followed) && followed.found &&
+		!contain_volatile_functions((Node *) expr) &&
+		!expression_returns_set((Node *) expr) && !has_other_nodes((Node *) expr, NULL) &&
+		!is_ordered_by(a, sortgroupref) && keep_errors(a, expr);
+}
+
+/* As one that is computed: if all of these follow from keys, nothing is folded. */
+static void
+add_computed_clause(TbAnalyzer *a, Expr *expr)
+{
+	TbAggAnalysis *result = a->result;
+
+	result->clause_keys = lappend_int(result->clause_keys,
+									  -1 - list_length(result->computed));
+	result->computed = lappend(result->computed, expr);
+}
+
 /* A grouping expression: a key of the device, one that is computed, or one more name of a
  * key. */
 static bool
@@ -484,10 +607,26 @@ add_clause(TbAnalyzer *a, Expr *expr, Index sortgroupref)
 	if (!may_be_computed(a, expr) ||
 		(result->request.sets != NIL && list_member(result->computed, expr)))
 		return tb_analyzer_refuse(a, reason);
-	result->clause_keys = lappend_int(result->clause_keys,
-									  -1 - list_length(result->computed));
-	result->computed = lappend(result->computed, expr);
+	add_computed_clause(a, expr);
 	return true;
+}
+
+/* Grouping expressions that are columns. */
+static List *
+columns_among(const TbAnalyzer *a, const List *clauses)
+{
+	List	 *columns = NIL;
+	ListCell *lc;
+
+	foreach(lc, clauses)
+	{
+		Node *expr = get_sortgroupclause_expr(lfirst_node(SortGroupClause, lc),
+											  a->root->processed_tlist);
+
+		if (IsA(expr, Var))
+			columns = lappend(columns, expr);
+	}
+	return columns;
 }
 
 /* Columns outside of aggregates that depend on keys (PostgreSQL knows from a primary
@@ -508,14 +647,20 @@ dependent_walker(Node *node, TbAnalyzer *a)
 static bool
 add_grouping_keys(TbAnalyzer *a, const TbAggRequest *request)
 {
+	List	 *columns = columns_among(a, request->group_clause);
 	ListCell *lc;
 
 	foreach(lc, request->group_clause)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Node			*expr = get_sortgroupclause_expr(clause, a->root->processed_tlist);
+		Expr *expr = (Expr *) get_sortgroupclause_expr(clause, a->root->processed_tlist);
 
-		if (!add_clause(a, (Expr *) expr, clause->tleSortGroupRef))
+		if (follows_from(a, expr, clause->tleSortGroupRef, columns))
+		{
+			add_computed_clause(a, expr);
+			a->result->following = lappend(a->result->following, expr);
+		}
+		else if (!add_clause(a, expr, clause->tleSortGroupRef))
 			return false;
 	}
 	a->result->grouped_keys = list_length(a->result->keys);

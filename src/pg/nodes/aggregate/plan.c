@@ -96,9 +96,9 @@ request_distinct(PlannerInfo *root, RelOptInfo *input_rel, TbAggRequest *request
 	return true;
 }
 
-static bool
-make_request(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_rel,
-			 RelOptInfo *output_rel, void *extra, TbAggRequest *request)
+bool
+tb_preagg_make_request(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_rel,
+					   RelOptInfo *output_rel, void *extra, TbAggRequest *request)
 {
 	if ((input_rel->reloptkind != RELOPT_BASEREL &&
 		 input_rel->reloptkind != RELOPT_JOINREL) ||
@@ -510,31 +510,42 @@ note_other_input(PlannerInfo *root, const char *what, RelOptInfo *rel)
 						 "the input is no table");
 }
 
+static const char *
+what_is_done(UpperRelationKind step)
+{
+	return step == UPPERREL_DISTINCT ? "DISTINCT over" : "aggregation of";
+}
+
+const char *
+tb_preagg_part(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_rel)
+{
+	const char *what = what_is_done(step);
+
+	if (input_rel->rtekind == RTE_SUBQUERY && input_rel->reloptkind == RELOPT_BASEREL)
+		return psprintf("%s %s", what,
+						planner_rt_fetch(input_rel->relid, root)->eref->aliasname);
+	if (input_rel->reloptkind == RELOPT_BASEREL)
+		return tb_planning_part(what, planner_rt_fetch(input_rel->relid, root)->relid);
+	return tb_join_part(root, psprintf("%s join of", what), input_rel->relids);
+}
+
 bool
 tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_rel,
 				   RelOptInfo *output_rel, void *extra, bool quietly)
 {
 	TbAggRequest request;
 	List		*stages;
-	const char	*what = step == UPPERREL_DISTINCT ? "DISTINCT over" : "aggregation of";
 	const char	*part;
 	CustomPath	*path;
 
 	if (!quietly)
-		note_other_input(root, what, input_rel);
+		note_other_input(root, what_is_done(step), input_rel);
 	/* Is it worth a look? */
 	if (!tb_planning_may_win(root, input_rel, output_rel->pathlist) ||
-		!make_request(root, step, input_rel, output_rel, extra, &request) ||
+		!tb_preagg_make_request(root, step, input_rel, output_rel, extra, &request) ||
 		!tb_rivals_leave_room(root, output_rel, input_rel))
 		return false;
-	/* What notes call it. */
-	if (input_rel->rtekind == RTE_SUBQUERY && input_rel->reloptkind == RELOPT_BASEREL)
-		part = psprintf("%s %s", what,
-						planner_rt_fetch(input_rel->relid, root)->eref->aliasname);
-	else if (input_rel->reloptkind == RELOPT_BASEREL)
-		part = tb_planning_part(what, planner_rt_fetch(input_rel->relid, root)->relid);
-	else
-		part = tb_join_part(root, psprintf("%s join of", what), input_rel->relids);
+	part = tb_preagg_part(root, step, input_rel);
 	/* Make the path. */
 	path = tb_preagg_make_path(root, output_rel, &request, quietly ? NULL : part);
 	if (path == NULL)

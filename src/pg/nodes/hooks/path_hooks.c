@@ -16,6 +16,7 @@
 #include "utils/memutils.h"
 
 #include "pg/nodes/aggregate/gpu_preagg.h"
+#include "pg/nodes/distinct/gpu_distinct.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/rewrite/rewritten_plan.h"
 #include "pg/nodes/scan/column_scan.h"
@@ -76,6 +77,23 @@ search_joins(PlannerInfo *root, int levels, List *initial_rels)
 }
 
 static void
+add_aggregate_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel,
+					GroupPathExtraData *extra)
+{
+	TbDistinctUse use = tb_gpu_distinct_use(root, output_rel, extra);
+
+	if (use != TB_DISTINCT_NO_USE &&
+		tb_gpu_distinct_add_path(root, input_rel, output_rel, extra, use) &&
+		use == TB_DISTINCT_NEEDED)
+		return;
+	/* Of distinct rows, or whole. */
+	if (!tb_distinct_input_add_path(root, input_rel, output_rel, extra) &&
+		use != TB_DISTINCT_NEEDED)
+		(void) tb_preagg_add_path(root, UPPERREL_GROUP_AGG, input_rel, output_rel, extra,
+								  false);
+}
+
+static void
 add_upper_paths(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_rel,
 				RelOptInfo *output_rel, void *extra)
 {
@@ -83,10 +101,9 @@ add_upper_paths(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_rel
 		previous_upper_hook(root, step, input_rel, output_rel, extra);
 	if (!tb_planning_enabled())
 		return;
-	if (step == UPPERREL_GROUP_AGG &&
-		tb_distinct_input_add_path(root, input_rel, output_rel, extra))
-		;
-	else if (step == UPPERREL_GROUP_AGG || step == UPPERREL_DISTINCT)
+	if (step == UPPERREL_GROUP_AGG)
+		add_aggregate_paths(root, input_rel, output_rel, extra);
+	else if (step == UPPERREL_DISTINCT)
 		(void) tb_preagg_add_path(root, step, input_rel, output_rel, extra, false);
 	if (step == UPPERREL_FINAL)
 	{

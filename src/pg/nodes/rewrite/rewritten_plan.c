@@ -175,7 +175,10 @@ add_overcharge(Plan *plan, void *context)
 {
 	Overcharge		 *sum = context;
 	const CustomScan *node = (const CustomScan *) plan;
-	int nstages = tb_node_kind(plan) != TB_NODE_NONE ? tb_private_nstages(node) : 0;
+	TbNodeKind		  kind = tb_node_kind(plan);
+	int				  nstages = kind != TB_NODE_NONE && kind != TB_NODE_DISTINCT ?
+					  tb_private_nstages(node) :
+					  0;
 
 	for (int i = 0; i < nstages; i++)
 	{

@@ -343,6 +343,7 @@ add_errors(PlannerInfo *root, const TbSortPlan *plan, TbResultBuilder *builder,
 			return false;
 		}
 		if (!contain_leaked_vars(expr) || list_member(estimated, expr) ||
+			list_member(plan->input->groups->following, expr) ||
 			tb_result_columns_find(&plan->input->columns, (Expr *) expr) != NULL)
 			continue;
 		steps = tb_estimate_steps(&plan->input->columns, (Expr *) expr);
@@ -701,6 +702,9 @@ check_target(PlannerInfo *root, const TbSortPlan *plan, const char **reason)
 	{
 		if (!must_compute(root, &plan->request, lfirst(lc)) ||
 			tb_result_columns_find(&plan->input->columns, lfirst(lc)) != NULL)
+			continue;
+		if (plan->input->groups != NULL &&
+			list_member(plan->input->groups->following, lfirst(lc)))
 			continue;
 		*reason =
 			"an expression over results may raise an error, and LIMIT or DISTINCT ON drops rows";
