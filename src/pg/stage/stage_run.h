@@ -21,6 +21,7 @@
 #include "pg/conversation/service_query.h"
 #include "pg/planner/program/stage.h"
 #include "pg/source/input.h"
+#include "pg/stage/fetched_columns.h"
 
 /* A stage, prepared. */
 typedef struct TbRunStage
@@ -73,6 +74,7 @@ typedef struct TbRunCursor
 	TbStageRun *run;
 	TbOutput   *outputs; /* one a column of the scan slot, but the last */
 	int			noutputs;
+	TbFetchedColumns *fetched; /* columns that come from the heap; NULL: none */
 
 	/* The current run. */
 	const TbResultBatch *batch;

@@ -216,7 +216,7 @@ PagesRead HostQuery::read_and_decode(unsigned worker, const Task& task, const Pa
     DecodedBatch& batch = chunk.add(batch_.size);
     batch.first_page = first;
     batch.npages = count;
-    decode_batch(task.sequence, decoder, pages, batch);
+    decode_batch(task.sequence, decoder, input, pages, batch);
     note_pages(pages, batch);
     // The backend will look at the rows that are left to it.
     if (batch.ndeferred > 0 && pages != own) memcpy(own, pages, uint64_t{count} * TB_PAGE_SIZE);
@@ -274,7 +274,7 @@ void HostQuery::run_pages(unsigned worker, Progress& progress, const PagesInput&
     batch.first_page = first;
     batch.npages = std::min(kBatchPages, input.npages - first);
     const uint8_t* pages = input.pages + uint64_t{first} * TB_PAGE_SIZE;
-    decode_batch(progress.task.sequence, decoder, pages, batch);
+    decode_batch(progress.task.sequence, decoder, input, pages, batch);
     if (input.keep) {
       note_pages(pages, batch);
       keep_batch(input, batch);
@@ -326,7 +326,9 @@ void HostQuery::columns_of(const DecodedBatch& batch, TbColumnData* columns) con
   }
 }
 
-void HostQuery::decode_batch(uint64_t sequence, const Decoder& decoder, const uint8_t* pages, DecodedBatch& batch) {
+/* `pages`: of the batch, wherever they are. */
+void HostQuery::decode_batch(uint64_t sequence, const Decoder& decoder, const PagesInput& input, const uint8_t* pages,
+                             DecodedBatch& batch) {
   const Span span(profile_, TB_SPAN_DECODE, sequence);
   TbColumnData columns[TB_MAX_COLUMNS];
   columns_of(batch, columns);
@@ -338,6 +340,7 @@ void HostQuery::decode_batch(uint64_t sequence, const Decoder& decoder, const ui
   decode.rowids = rowids_of(batch);
   decode.deferred = reinterpret_cast<uint32_t*>(batch.memory.data() + batch_.deferred);
   decode.params = decoder.params;
+  if (input.blocks) decode.blocks = input.blocks->data() + batch.first_page;
   decode.page_ends = reinterpret_cast<uint32_t*>(batch.memory.data() + batch_.page_ends);
   const uint64_t start = monotonic_ns();
   decoder.decode(&decode);

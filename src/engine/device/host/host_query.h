@@ -114,7 +114,8 @@ class HostQuery final : public DeviceQuery {
   void end_job();
   PagesRead read_and_decode(unsigned worker, const Task& task, const PagesInput& input, const ReadPages& read,
                             DecodedChunk& chunk);
-  void decode_batch(uint64_t sequence, const Decoder& decoder, const uint8_t* pages, DecodedBatch& batch);
+  void decode_batch(uint64_t sequence, const Decoder& decoder, const PagesInput& input, const uint8_t* pages,
+                    DecodedBatch& batch);
   TaskOutcome run_task(unsigned worker, const Task& task);
   void run_pages(unsigned worker, Progress& progress, const PagesInput& input);
   void run_decoded(unsigned worker, Progress& progress, const PagesInput& input, const DecodedChunk& chunk);
