@@ -87,8 +87,8 @@ ChunkRequest parse_chunk(std::span<const uint8_t> payload) {
   const auto chunk = read_head<TbChunk>(payload, "CHUNK");
   if (payload.size() != (uint64_t{chunk.nruns} + chunk.ncopied + chunk.nplaced) * sizeof(TbRun))
     throw ProtocolError("CHUNK's length");
-  ChunkRequest request{chunk.slot, chunk.kind, chunk.npages, chunk.layout, chunk.part, chunk.sequence, chunk.map_lsn,
-                       {},         {},         {}};
+  ChunkRequest request{chunk.slot,     chunk.kind,    chunk.npages, chunk.layout, chunk.part,
+                       chunk.sequence, chunk.map_lsn, {},           {},           {}};
   const auto take = [&payload](std::vector<TbRun>& runs, uint32_t count) {
     runs.resize(count);
     if (count > 0) memcpy(runs.data(), payload.data(), count * sizeof(TbRun));

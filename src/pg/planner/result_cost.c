@@ -22,8 +22,8 @@
 #define WINDOW_VALUE_NS 60.0
 #define SORT_THREADS 8
 
-/* Rows that are kept where the first of an order are wanted: for each of these; and before a
- * bound is known. */
+/* Rows that are kept where the first of an order are wanted: for each of these; and before
+ * a bound is known. */
 #define FIRST_ROWS 10.0
 #define SPARE_FIRST_ROWS 10000.0
 

@@ -71,7 +71,8 @@ open_table(TbFetchedColumns *fetched)
 	MemoryContextSwitchTo(old);
 }
 
-/* Whether the table may have a tuple with this id. It may have grown since the last look. */
+/* Whether the table may have a tuple with this id. It may have grown since the last look.
+ */
 static bool
 is_possible(TbFetchedColumns *fetched, BlockNumber block, OffsetNumber offnum)
 {

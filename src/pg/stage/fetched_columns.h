@@ -18,9 +18,9 @@ typedef struct TbFetchedColumns TbFetchedColumns;
 extern TbFetchedColumns *tb_fetched_columns_make(PlanState *node, Index rti,
 												 const TbOutput *outputs, int noutputs);
 
-/* Their values of row `row` into `slot`, which has a column for each output. Values may point
- * into a page that stays pinned until the next call. ERROR with ERRCODE_DATA_CORRUPTED if
- * the snapshot sees no such tuple. */
+/* Their values of row `row` into `slot`, which has a column for each output. Values may
+ * point into a page that stays pinned until the next call. ERROR with
+ * ERRCODE_DATA_CORRUPTED if the snapshot sees no such tuple. */
 extern void tb_fetched_columns_fill(TbFetchedColumns *fetched, const TbResultBatch *rows,
 									uint32 row, TupleTableSlot *slot);
 

@@ -71,9 +71,9 @@ extern const TbRunStats *tb_stage_run_stats(TbStageRun *run, int stage);
 
 typedef struct TbRunCursor
 {
-	TbStageRun *run;
-	TbOutput   *outputs; /* one a column of the scan slot, but the last */
-	int			noutputs;
+	TbStageRun		 *run;
+	TbOutput		 *outputs; /* one a column of the scan slot, but the last */
+	int				  noutputs;
 	TbFetchedColumns *fetched; /* columns that come from the heap; NULL: none */
 
 	/* The current run. */

@@ -120,7 +120,7 @@ class HostQuery final : public DeviceQuery {
   void run_pages(unsigned worker, Progress& progress, const PagesInput& input);
   void run_decoded(unsigned worker, Progress& progress, const PagesInput& input, const DecodedChunk& chunk);
   bool run_batch(unsigned worker, Progress& progress, const PagesInput& input, const DecodedBatch& batch);
-  void note_pages(const uint8_t* pages, DecodedBatch& batch) const;
+  void note_pages(const PagesInput& input, const uint8_t* pages, DecodedBatch& batch) const;
   void keep_batch(const PagesInput& input, const DecodedBatch& batch) const;
   void run_columns(unsigned worker, Progress& progress, const ColumnsInput& input);
   void run_segments(unsigned worker, Progress& progress, const SegmentsInput& input);

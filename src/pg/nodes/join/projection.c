@@ -22,8 +22,8 @@ add_outputs(TbTranslator *t, TbProjection *projection, List *late, const char **
 	ListCell *lc;
 
 	/* Room for all. */
-	projection->outputs = palloc0(sizeof(TbOutput) *
-								  Max(list_length(projection->exprs) + list_length(late), 1));
+	projection->outputs = palloc0(
+		sizeof(TbOutput) * Max(list_length(projection->exprs) + list_length(late), 1));
 	foreach(lc, projection->exprs)
 	{
 		TbOutput *out = &projection->outputs[count++];

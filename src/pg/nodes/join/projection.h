@@ -18,9 +18,9 @@ typedef struct TbProjection
 	TbOutput *outputs; /* one an expression */
 } TbProjection;
 
-/* NULL, with *reason, if a device can not compute it. `late`: Vars of the table that the tree
- * is, which become expressions behind the others: rows come with their tuple ids, and the
- * backend fetches these columns of those that are left. */
+/* NULL, with *reason, if a device can not compute it. `late`: Vars of the table that the
+ * tree is, which become expressions behind the others: rows come with their tuple ids, and
+ * the backend fetches these columns of those that are left. */
 extern TbProjection *tb_projection_make(PlannerInfo *root, TbJoinTree *tree, List *exprs,
 										List *late, const char **reason);
 

@@ -44,7 +44,7 @@ typedef struct TbSortInput
 	TbResultColumns		 columns;
 	uint32				 ncolumns; /* of the sink */
 	int					 fetched;  /* columns that the backend fetches of the rows that are
-								* left; the last of `columns` */
+									* left; the last of `columns` */
 	double				 rows;	   /* estimated */
 	Path				*kept;	   /* PostgreSQL's plan: of rows it returns scan_tlist,
 									* of groups their target */

@@ -250,8 +250,7 @@ drops_late_rows(const TbSortPlan *plan)
 	if (plan->input->groups != NULL || result->passes.count > 0 || result->ndistinct > 0 ||
 		result->estimates.count > 0 || result->limit == TB_NO_LIMIT || result->nkeys == 0)
 		return false;
-	switch (column_type(plan->input,
-						tb_result_keys(result)[result->first_key].column))
+	switch (column_type(plan->input, tb_result_keys(result)[result->first_key].column))
 	{
 		case TB_TYPE_INT2:
 		case TB_TYPE_INT4:

@@ -59,7 +59,7 @@ struct TbHeapChunks
 	TbFeeders	   *feeders; /* NULL: this process copies all pages itself */
 	bool			has_tids;
 	TbBlockStats	stats;
-	bool		   *unmoved; /* scratch: by page of a slot */
+	bool		   *unmoved;					   /* scratch: by page of a slot */
 	HeapChunk		chunks[FLEXIBLE_ARRAY_MEMBER]; /* by slot */
 };
 

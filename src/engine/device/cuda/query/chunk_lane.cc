@@ -465,8 +465,7 @@ void ChunkLane::drop_late_rows(uint64_t threads) {
     return;
   }
   drops_rows_ = true;
-  first_rows_->run(*query_.first_bound, query_.kernels->first.kernels(query_.driver), rows_->header(), threads,
-                   stream);
+  first_rows_->run(*query_.first_bound, query_.kernels->first.kernels(query_.driver), rows_->header(), threads, stream);
 }
 
 void ChunkLane::run_sink(Function kernel, uint64_t threads) {

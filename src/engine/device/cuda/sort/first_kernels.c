@@ -110,7 +110,7 @@ tb_first_take(TbFirstRows *args)
 
 static inline void
 copy_first_value(uint8_t *to, uint32_t to_row, const uint8_t *from, uint32_t from_row,
-		   uint32_t width)
+				 uint32_t width)
 {
 	switch (width)
 	{
@@ -155,7 +155,7 @@ tb_first_gather(const TbFirstRows *args)
 
 		for (uint32_t i = thread; i < args->ntaken; i += step)
 		{
-			copy_first_value(to, i, column.values, args->taken[i], width);
+			copy_first_value(to, i, (const uint8_t *) column.values, args->taken[i], width);
 			if (column.valid != 0)
 				valid[i] = column.valid[args->taken[i]];
 		}
@@ -180,7 +180,7 @@ tb_first_return(TbFirstRows *args)
 
 		for (uint32_t i = thread; i < args->ntaken; i += step)
 		{
-			copy_first_value(column.values, i, from, i, width);
+			copy_first_value((uint8_t *) column.values, i, from, i, width);
 			if (column.valid != 0)
 				column.valid[i] = valid[i];
 		}

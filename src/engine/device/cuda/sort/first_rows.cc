@@ -33,8 +33,8 @@ bool FirstRowsBound::suits(const FirstKey& key) {
   return key.limit > 0 && key.limit <= kMostFirst && (key.width == 2 || key.width == 4 || key.width == 8);
 }
 
-FirstRowsBound::FirstRowsBound(CudaContext& context, const Driver& driver, const FirstKey& key,
-                               MemoryAccount& account, Stream stream)
+FirstRowsBound::FirstRowsBound(CudaContext& context, const Driver& driver, const FirstKey& key, MemoryAccount& account,
+                               Stream stream)
     : key_(key) {
   const uint64_t bytes = key.limit * sizeof(int64_t);
   best_ = context.device_memory().allocate(driver, bytes, &account);

@@ -13,17 +13,14 @@ namespace turbine::cuda::testing {
 
 void set_first_kernels(FakeDriver& fake) {
   static constexpr BlockShape kShape{3, TB_FIRST_THREADS, 1};
-  fake.set_kernel("tb_first_groups", [](void* args) {
-    run_blocks(kShape, [args] { tb_first_groups(static_cast<TbFirstRows*>(args)); });
-  });
+  fake.set_kernel("tb_first_groups",
+                  [](void* args) { run_blocks(kShape, [args] { tb_first_groups(static_cast<TbFirstRows*>(args)); }); });
   fake.set_kernel("tb_first_take",
                   [](void* args) { run_blocks(kShape, [args] { tb_first_take(static_cast<TbFirstRows*>(args)); }); });
-  fake.set_kernel("tb_first_gather", [](void* args) {
-    run_blocks(kShape, [args] { tb_first_gather(static_cast<TbFirstRows*>(args)); });
-  });
-  fake.set_kernel("tb_first_return", [](void* args) {
-    run_blocks(kShape, [args] { tb_first_return(static_cast<TbFirstRows*>(args)); });
-  });
+  fake.set_kernel("tb_first_gather",
+                  [](void* args) { run_blocks(kShape, [args] { tb_first_gather(static_cast<TbFirstRows*>(args)); }); });
+  fake.set_kernel("tb_first_return",
+                  [](void* args) { run_blocks(kShape, [args] { tb_first_return(static_cast<TbFirstRows*>(args)); }); });
 }
 
 }  // namespace turbine::cuda::testing
