@@ -145,6 +145,12 @@ SUITES = {
     "fresh-blocks": Suite(
         PYTHON + ["test/fresh_blocks.py"],
         "rows that are not all-visible yet are cached, and each snapshot sees its own"),
+    "first-rows": Suite(
+        PYTHON + ["test/first_rows.py"],
+        "first rows of an order have the columns of their snapshot, which are fetched"),
+    "gpu-first-rows": Suite(
+        PYTHON + ["test/on_stand_in.py", "--kernels", "tb_first_take,tb_first_return", "first_rows.py", "--device", "gpu"],
+        "the same on a GPU, from which few rows come"),
     "gpu-faults": Suite(
         PYTHON + ["test/gpu_faults.py", "--every", "7"],
         "a driver call that fails stays in its query, whichever it is",

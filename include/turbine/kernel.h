@@ -163,6 +163,7 @@ typedef struct TbDecodeArgs
 	const TbParamBlock *params;
 	uint32_t		   *page_ends; /* host: number of rows at the end of each page; or
 									* null */
+	const uint32_t	   *blocks;	   /* block of each page; null if no column is a TID */
 	/* out */
 	uint32_t			nrows;
 	uint32_t			ndeferred;

@@ -135,6 +135,8 @@ typedef struct TbAttribute
  * NULL only where a LEFT or FULL join found nothing, or in tuples that a FULL join at or
  * behind its own brings in */
 #define TB_COL_STORED_NULLABLE 0x02
+/* INT8 of a heap, attnum 0, never NULL: the row's TB_PACKED_TID */
+#define TB_COL_TID 0x08
 typedef struct TbColumn
 {
 	uint16_t attnum;		/* source: 1-based index into attributes;
@@ -148,6 +150,14 @@ typedef struct TbColumn
 	uint32_t digits;		/* NUM64: values of more decimal digits are a
 							 * verdict; 0: the declared type excludes them */
 } TbColumn;
+
+/* PostgreSQL's tuple id as one integer, in the order of the table. Rows of a segment lie in
+ * few blocks, so the column cache keeps these integers in 2 bytes each. */
+#define TB_TID_LINE_BITS 9
+#define TB_PACKED_TID(block, offnum) \
+	((int64_t) (((uint64_t) (block) << TB_TID_LINE_BITS) | (uint32_t) (offnum)))
+#define TB_TID_BLOCK(tid) ((uint32_t) ((uint64_t) (tid) >> TB_TID_LINE_BITS))
+#define TB_TID_OFFNUM(tid) ((uint32_t) ((tid) & ((1 << TB_TID_LINE_BITS) - 1)))
 
 typedef enum TbExprOp
 {
@@ -328,6 +338,19 @@ tb_agg_state_type(const TbAgg *agg)
 	}
 }
 
+/* Does a column have the tuple ids of the rows? */
+static inline int
+tb_program_has_tids(const TbProgram *program)
+{
+	const TbColumn *columns = (const TbColumn *) ((const char *) program +
+												  program->columns.offset);
+
+	for (uint32_t i = 0; i < program->columns.count; i++)
+		if (columns[i].flags & TB_COL_TID)
+			return 1;
+	return 0;
+}
+
 #ifdef __cplusplus
 static_assert(sizeof(TbProgram) == 96, "TbProgram layout");
 static_assert(sizeof(TbAttribute) == 8, "TbAttribute layout");
@@ -336,6 +359,7 @@ static_assert(sizeof(TbExpr) == 24, "TbExpr layout");
 static_assert(sizeof(TbAgg) == 16, "TbAgg layout");
 static_assert(sizeof(TbJoin) == 32, "TbJoin layout");
 static_assert(sizeof(TbParamShape) == 4, "TbParamShape layout");
+static_assert(TB_MAX_TUPLES_PER_PAGE < 1 << TB_TID_LINE_BITS, "line pointers");
 #endif
 
 #endif

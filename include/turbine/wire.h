@@ -86,7 +86,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 25
+#define TB_WIRE_VERSION 26
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -752,8 +752,9 @@ typedef struct TbChunk
 					   * none */
 	uint32_t ncopied; /* PAGES: runs whose pages B fills from shared buffers, and that may
 					   * be kept where they are all-visible, or fresh */
-	uint32_t reserved;
-	TbRun	 runs[];  /* nruns, then ncopied */
+	uint32_t nplaced; /* PAGES: runs of all other pages, if the program has a column of
+					   * TIDs: it needs the blocks of all pages. Else 0 */
+	TbRun	 runs[];  /* nruns, then ncopied, then nplaced */
 } TbChunk;
 
 #define TB_NO_MAP_LSN UINT64_MAX

@@ -642,6 +642,39 @@ TEST(Decode, NoColumnsCountsRows) {
   EXPECT_EQ(out.errors, 0u);
 }
 
+/* Beside other columns, among line pointers without tuples, and for blocks beyond 2^31. */
+TEST(Decode, TupleIds) {
+  for (const bool alone : {false, true}) {
+    ProgramWriter writer;
+    writer.attributes = {attribute(4, 4, TB_ATT_NOTNULL)};
+    TbColumn tid{};
+    tid.type = TB_TYPE_INT8;
+    tid.flags = TB_COL_TID;
+    tid.missing_param = TB_NONE;
+    writer.columns.push_back(tid);
+    if (!alone) add_column(writer, 1, TB_TYPE_INT4);
+    const uint32_t output = writer.expr(TB_EXPR_COLUMN, TB_TYPE_INT8, 0, 0, {});
+    writer.outputs = {output};
+    Decoder decoder(writer, TB_SINK_PROJECT);
+    std::vector<PageWriter> pages(3);
+    std::vector<int64_t> expected;
+    for (uint32_t page = 0; page < pages.size(); page++)
+      for (uint32_t line = 1; line < 200; line++) {
+        const bool there = (line * 7 + page) % 5 != 0;
+        if (there ? !pages[page].add(TupleWriter(writer.attributes, {testing::fixed<int32_t>(1)}).bytes())
+                  : !pages[page].add_empty_line(line % 4 == 0 ? 2u : 3u))
+          break;
+        if (there) expected.push_back(TB_PACKED_TID(Decoder::block_of(page), line));
+      }
+    const Decoded out = decoder.run(pages);
+    ASSERT_EQ(out.nrows, expected.size());
+    for (uint32_t row = 0; row < out.nrows; row++) EXPECT_EQ(value_at<int64_t>(out, 0, row), expected[row]) << row;
+    EXPECT_EQ(TB_TID_BLOCK(expected.back()), Decoder::block_of(2));
+    EXPECT_LT(TB_TID_OFFNUM(expected.back()), 200u);
+    EXPECT_NE(decoder.ptx().find("tb_decode"), std::string::npos);
+  }
+}
+
 TEST(Decode, TypesMustFitTheirAttributes) {
   ProgramWriter writer;
   writer.attributes = {attribute(8, 8)};

@@ -14,6 +14,7 @@
 namespace turbine {
 
 inline constexpr uint32_t kPageChecksumOffset = 8;
+inline constexpr uint32_t kPageLowerOffset = 12;
 inline constexpr uint32_t kPageUpperOffset = 14;
 inline constexpr uint32_t kPageHeader = 24;
 inline constexpr uint32_t kLinePointer = 4;

@@ -40,6 +40,7 @@ class DecodeEmitter {
       : builder_(builder),
         ir_(builder.context()),
         rows_sink_(program.sink() == TB_SINK_ROWS),
+        has_tids_(program.has_tids()),
         tuples_(builder, program, ir_) {}
 
   void emit_host();
@@ -64,7 +65,8 @@ class DecodeEmitter {
   llvm::Value* row_id(llvm::Value* page, llvm::Value* line);
   llvm::Value* count_lines(llvm::Value* page_address);
   void store_id(llvm::Value* array, llvm::Value* index, llvm::Value* id);
-  void store_row(const LocatedTuple& tuple, llvm::Value* row, llvm::Value* id);
+  llvm::Value* packed_tid(llvm::Value* page, llvm::Value* line);
+  void store_row(const LocatedTuple& tuple, llvm::Value* row, llvm::Value* page, llvm::Value* line);
 
   void host_page_end(llvm::Value* page);
   void host_line(llvm::Value* page, llvm::Value* address, llvm::BasicBlock* next);
@@ -80,12 +82,14 @@ class DecodeEmitter {
   ModuleBuilder& builder_;
   llvm::IRBuilder<> ir_;
   const bool rows_sink_;
+  const bool has_tids_;
   TupleDecoder tuples_;
   llvm::Function* function_ = nullptr;
   llvm::Value* args_ = nullptr;
   llvm::Value* pages_ = nullptr;
   llvm::Value* npages_ = nullptr;
   llvm::Value* rowids_ = nullptr;
+  llvm::Value* blocks_ = nullptr;
   llvm::Value* deferred_ = nullptr;
   llvm::AllocaInst* errors_ = nullptr;
   llvm::AllocaInst* page_ = nullptr;
@@ -120,6 +124,7 @@ void DecodeEmitter::bind_arguments() {
   pages_ = device_pointer(builder_, ir_, argument(pointer, offsetof(TbDecodeArgs, pages), "pages"));
   npages_ = argument(ir_.getInt32Ty(), offsetof(TbDecodeArgs, npages), "npages");
   if (rows_sink_) rowids_ = device_pointer(builder_, ir_, argument(pointer, offsetof(TbDecodeArgs, rowids), "rowids"));
+  if (has_tids_) blocks_ = device_pointer(builder_, ir_, argument(pointer, offsetof(TbDecodeArgs, blocks), "blocks"));
   deferred_ = device_pointer(builder_, ir_, argument(pointer, offsetof(TbDecodeArgs, deferred), "deferred"));
   errors_ = variable(ir_.getInt32Ty(), "errors");
   page_ = variable(ir_.getInt32Ty(), "page");
@@ -190,9 +195,19 @@ void DecodeEmitter::store_id(llvm::Value* array, llvm::Value* index, llvm::Value
   ir_.CreateStore(id, ir_.CreateInBoundsGEP(ir_.getInt32Ty(), array, i));
 }
 
-void DecodeEmitter::store_row(const LocatedTuple& tuple, llvm::Value* row, llvm::Value* id) {
-  tuples_.store(tuple, ir_.CreateZExt(row, ir_.getInt64Ty(), "row"));
-  if (rows_sink_) store_id(rowids_, row, id);
+/* TB_PACKED_TID of the 0-based line. */
+llvm::Value* DecodeEmitter::packed_tid(llvm::Value* page, llvm::Value* line) {
+  llvm::Type* type = ir_.getInt64Ty();
+  llvm::Value* at = ir_.CreateInBoundsGEP(ir_.getInt32Ty(), blocks_, ir_.CreateZExt(page, type));
+  llvm::Value* block = ir_.CreateZExt(ir_.CreateLoad(ir_.getInt32Ty(), at, "block"), type);
+  llvm::Value* offnum = ir_.CreateZExt(ir_.CreateAdd(line, ir_.getInt32(1)), type);
+  return ir_.CreateOr(ir_.CreateShl(block, TB_TID_LINE_BITS), offnum, "tid");
+}
+
+void DecodeEmitter::store_row(const LocatedTuple& tuple, llvm::Value* row, llvm::Value* page, llvm::Value* line) {
+  llvm::Value* tid = has_tids_ ? packed_tid(page, line) : nullptr;
+  tuples_.store(tuple, ir_.CreateZExt(row, ir_.getInt64Ty(), "row"), tid);
+  if (rows_sink_) store_id(rowids_, row, row_id(page, line));
 }
 
 /* ---- host ---- */
@@ -274,7 +289,7 @@ void DecodeEmitter::host_line(llvm::Value* page, llvm::Value* address, llvm::Bas
 
   // A row.
   ir_.SetInsertPoint(is_row);
-  store_row(tuple, get(nrows_), row_id(page, line));
+  store_row(tuple, get(nrows_), page, line);
   add(nrows_, ir_.getInt32(1));
   ir_.CreateBr(next);
 
@@ -459,7 +474,7 @@ void DecodeEmitter::gpu_step(llvm::Value* page, llvm::Value* address, llvm::Valu
   ir_.SetInsertPoint(write);
   llvm::Value* before = special_register(llvm::Intrinsic::nvvm_read_ptx_sreg_lanemask_lt);
   llvm::Value* row = ir_.CreateAdd(get(base_), population(ir_.CreateAnd(mask, before)), "row.number");
-  store_row(tuple, row, row_id(page, line));
+  store_row(tuple, row, page, line);
   ir_.CreateBr(written);
   ir_.SetInsertPoint(written);
   add(base_, population(mask));

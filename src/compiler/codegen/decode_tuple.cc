@@ -59,6 +59,7 @@ TupleDecoder::TupleDecoder(ModuleBuilder& builder, const Program& program, llvm:
 
 void TupleDecoder::check_columns() const {
   for (const TbColumn& column : columns_) {
+    if (column.flags & TB_COL_TID) continue;  // of no attribute
     const std::string name = "attribute " + std::to_string(column.attnum);
     const TbAttribute& attribute = program_.attributes()[column.attnum - 1];
     const int length = is_variable(column) ? -1 : static_cast<int>(tb_type_width(column.type));
@@ -438,15 +439,18 @@ LocatedTuple TupleDecoder::join(const Subject& usual, const Walk& complete, cons
     if (a.absent) tuple.columns[c].absent = merge_defined(a.absent, b.absent, "absent");
   }
   for (uint32_t c = 0; c < tuple.columns.size(); c++)
-    if (tuple.columns[c].offset == nullptr) tuple.columns[c] = tuple.columns[column_of_[columns_[c].attnum - 1]];
+    if (tuple.columns[c].offset == nullptr && !(columns_[c].flags & TB_COL_TID))
+      tuple.columns[c] = tuple.columns[column_of_[columns_[c].attnum - 1]];
   return tuple;
 }
 
 /* ---- writing a row ---- */
 
-void TupleDecoder::store(const LocatedTuple& tuple, llvm::Value* row) {
+void TupleDecoder::store(const LocatedTuple& tuple, llvm::Value* row, llvm::Value* tid) {
   for (uint32_t c = 0; c < columns_.size(); c++) {
-    if (is_variable(columns_[c]))
+    if (columns_[c].flags & TB_COL_TID)
+      ir_.CreateStore(tid, ir_.CreateInBoundsGEP(ir_.getInt64Ty(), bound_[c].values, row));
+    else if (is_variable(columns_[c]))
       store_variable(tuple, c, row);
     else
       store_fixed(tuple, c, row);

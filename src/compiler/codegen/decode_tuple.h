@@ -66,8 +66,8 @@ class TupleDecoder {
   /* `line_pointer`: the word of an LP_NORMAL one, inside `page`. */
   LocatedTuple locate(llvm::Value* page, llvm::Value* line_pointer);
 
-  /* Writes row `row` (i64) of every column. */
-  void store(const LocatedTuple& tuple, llvm::Value* row);
+  /* Writes row `row` (i64) of every column. `tid` (i64): the row's TB_PACKED_TID; null if no column asks for it. */
+  void store(const LocatedTuple& tuple, llvm::Value* row, llvm::Value* tid);
 
   /* Calls a function of src/rt. */
   llvm::CallInst* call(llvm::StringRef symbol, llvm::ArrayRef<llvm::Value*> operands, const llvm::Twine& name = "");

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "engine/device/result_batch.h"
@@ -14,6 +15,14 @@
 #include "engine/memory/host_memory.h"
 
 namespace turbine {
+
+/* What the first sort key says of rows that are kept: it is one of their columns, and its order that of integers. */
+struct FirstKey {
+  uint32_t column;  // of the kept rows
+  uint32_t width;   // of its values, bytes
+  bool descending, nulls_first;
+  uint64_t limit;   // rows that are wanted; rows that are equal to the last of them by this key may be, too
+};
 
 class RowLimit {
  public:
@@ -24,6 +33,9 @@ class RowLimit {
 
   /* The numbers of the batch's rows that stay, ascending. Throws DeviceError. */
   virtual std::vector<uint32_t> rows_that_stay(const ResultBatch& batch, MemoryBudget& budget) const = 0;
+
+  /* By what a device may leave out rows as it keeps them; nothing: it has to keep all. */
+  virtual std::optional<FirstKey> first_key() const { return {}; }
 
   /* By what segments are best visited; null: they may not be left out. */
   virtual const ZoneOrder* zone_order() const { return nullptr; }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "engine/device/row_taker.h"
 #include "engine/device/staged_columns.h"
@@ -47,6 +48,7 @@ struct PagesInput {
   const ChunkLayout* layout = nullptr;      // null: the program's own. Outlives the query
   std::shared_ptr<DecodedPages> decoded{};  // of just these pages, by decode_ahead(); or null
   std::shared_ptr<SegmentFill> keep{};      // takes what is decoded of them; or null
+  std::shared_ptr<const std::vector<uint32_t>> blocks{};  // of each page, if the program has TIDs; or null
 };
 
 /* Rows that somebody has written as columns: a backend, in a slot, or a first program. */

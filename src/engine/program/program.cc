@@ -63,6 +63,8 @@ Program Program::parse(std::span<const uint8_t> blob) {
   return program;
 }
 
+bool Program::has_tids() const { return tb_program_has_tids(&header()) != 0; }
+
 size_t Program::source_columns() const {
   size_t n = 0;
   while (n < columns().size() && columns()[n].join == 0) n++;

@@ -60,6 +60,8 @@ class Program {
   /* Has a tuple a row of the join's table, or maybe none? */
   bool may_lack_match(size_t join) const { return joins()[join].kind == TB_JOIN_LEFT || join < full_joins_end(); }
   bool keeps_null_keys() const { return header().flags & TB_PROGRAM_KEEPS_NULL_KEYS; }
+  /* Does a column have the tuple ids of the rows? */
+  bool has_tids() const;
   bool grouped() const { return sink() == TB_SINK_AGGREGATE && !keys().empty(); }
 
  private:

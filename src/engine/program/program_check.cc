@@ -53,6 +53,12 @@ void check_missing(const Program& p, size_t i, const TbColumn& c) {
   if (!compatible_types(s.type, c.type) || s.scale != c.scale) program_fail("column", i, "missing value's type");
 }
 
+void check_tid_column(const Program& p, size_t i, const TbColumn& c) {
+  if (p.source() != TB_SOURCE_HEAP || c.join != 0) program_fail("column", i, "tuple ids of no heap");
+  if (c.attnum != 0 || c.type != TB_TYPE_INT8 || c.flags != TB_COL_TID || c.digits != 0 || c.missing_param != TB_NONE)
+    program_fail("column", i, "of tuple ids is more than that");
+}
+
 void check_heap_column(const Program& p, size_t i, const TbColumn& c) {
   if (c.attnum < 1 || c.attnum > p.attributes().size()) program_fail("column", i, "no such attribute");
   const TbAttribute& a = p.attributes()[c.attnum - 1];
@@ -84,16 +90,17 @@ void check_payload_column(const Program& p, size_t i, const TbColumn& c) {
 void check_column(const Program& p, size_t i) {
   const TbColumn& c = p.columns()[i];
   if (!valid_type(c.type)) program_fail("column", i, "unknown type");
-  if (c.flags & ~(TB_COL_NULLABLE | TB_COL_STORED_NULLABLE | TB_COL_DISPLAY_SCALE))
+  if (c.flags & ~(TB_COL_NULLABLE | TB_COL_STORED_NULLABLE | TB_COL_DISPLAY_SCALE | TB_COL_TID))
     program_fail("column", i, "unknown flags");
   if (i > 0 && c.join < p.columns()[i - 1].join) program_fail("column", i, "out of the order of joins");
   check_scale("column", i, c.type, c.scale);
   const bool decoded = c.join == 0 && p.source() != TB_SOURCE_ROWS;
   if (!decoded && (c.flags & TB_COL_DISPLAY_SCALE)) program_fail("column", i, "display scale of no attribute");
   if (!decoded && c.digits != 0) program_fail("column", i, "digits of no attribute");
-  if (c.join != 0) return check_payload_column(p, i, c);
+  if (c.join != 0 && !(c.flags & TB_COL_TID)) return check_payload_column(p, i, c);
   if (c.flags & TB_COL_STORED_NULLABLE) program_fail("column", i, "of the source has a joined column's flag");
   if (p.full_joins_end() > 0 && !(c.flags & TB_COL_NULLABLE)) program_fail("column", i, "nullable flag at a FULL join");
+  if (c.flags & TB_COL_TID) return check_tid_column(p, i, c);
   if (p.source() == TB_SOURCE_ROWS)
     check_rows_column(i, c);
   else

@@ -69,6 +69,23 @@ TEST(Program, ParsesDisplayScales) {
   EXPECT_THROW(Program::parse(blob.blob(TB_SINK_PROJECT)), ProgramError);
 }
 
+TEST(Program, ParsesTupleIds) {
+  ProgramWriter w;
+  const uint32_t key = w.column(TB_TYPE_INT4);
+  TbColumn tid{};
+  tid.type = TB_TYPE_INT8;
+  tid.flags = TB_COL_TID;
+  tid.missing_param = TB_NONE;
+  w.columns.push_back(tid);
+  w.outputs = {key, w.expr(TB_EXPR_COLUMN, TB_TYPE_INT8, 0, 1, {})};
+  EXPECT_TRUE(Program::parse(w.blob(TB_SINK_PROJECT)).has_tids());
+  w.columns[1].flags |= TB_COL_NULLABLE;
+  EXPECT_THROW(Program::parse(w.blob()), ProgramError);
+  w.columns[1].flags = TB_COL_TID;
+  w.source = TB_SOURCE_FILES;
+  EXPECT_THROW(Program::parse(w.blob()), ProgramError);
+}
+
 TEST(Program, ParsesExtremes) {
   ProgramWriter blob;
   const uint32_t a = blob.column(TB_TYPE_INT4);
@@ -170,6 +187,12 @@ TEST(Program, RefusesEachDamage) {
       {"display scale of a fixed-width attribute", [](ProgramWriter& b) { b.columns[0].flags = TB_COL_DISPLAY_SCALE; }},
       {"display scale's type", [](ProgramWriter& b) { b.columns[1].flags = TB_COL_DISPLAY_SCALE; }},
       {"digits of no numeric", [](ProgramWriter& b) { b.columns[0].digits = 5; }},
+      {"tuple ids with an attribute", [](ProgramWriter& b) { b.columns[0].flags = TB_COL_TID; }},
+      {"tuple ids of a narrow type",
+       [](ProgramWriter& b) {
+         b.columns[0].flags = TB_COL_TID;
+         b.columns[0].attnum = 0;
+       }},
       {"time zone's type", [](ProgramWriter& b) { b.params[0].flags = TB_PARAM_ZONE; }},
       {"time zone's flags", [](ProgramWriter& b) { b.params[2].flags = TB_PARAM_ZONE | TB_PARAM_NULLABLE; }},
       {"GREATEST by no comparison", [](ProgramWriter& b) { b.exprs[4].op = TB_EXPR_GREATEST; }},

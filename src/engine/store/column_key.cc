@@ -31,6 +31,7 @@ ColumnKey file_column_key(const TbColumn& column, const std::string& decoded) {
 
 ColumnKey column_key(const Program& program, size_t column, const TbParamBlock* params) {
   const TbColumn& c = program.columns()[column];
+  if (c.flags & TB_COL_TID) return tid_key();
   const TbAttribute& attribute = program.attributes()[c.attnum - 1];
   ColumnKey column_key{c.attnum, c.type, {}};
   std::string& key = column_key.rest;

@@ -28,6 +28,9 @@ struct ColumnKey {
 inline constexpr uint32_t kLineType = TB_TYPE_INT2;
 inline ColumnKey line_key() { return {0, kLineType, {}}; }
 
+/* The packed tuple id of each row. */
+inline ColumnKey tid_key() { return {0, TB_TYPE_INT8, "tid"}; }
+
 /* Of a file of columns: by name; or a value that all rows have. `decoded`: bytes of all else that it was decoded
  * with. */
 ColumnKey file_column_key(const TbColumn& column, const std::string& decoded);

@@ -51,7 +51,7 @@ bool SegmentFill::may_keep_fresh(const DecodedPage& page) const {
 }
 
 void SegmentFill::add(uint32_t first, std::span<const DecodedPage> pages, const TbColumnData* columns,
-                      const uint8_t* bytes, const uint32_t* rowids) {
+                      const uint8_t* bytes, const uint32_t* rowids, std::span<const uint16_t> row_lines) {
   try {
     Collected collected;
     DecodedBlocks& blocks = collected.good;
@@ -70,6 +70,11 @@ void SegmentFill::add(uint32_t first, std::span<const DecodedPage> pages, const 
       lines = lines_of(pages, rowids);
       blocks.columns.push_back({part_.columns->back(), kLineType, false, {lines.data(), nullptr, nullptr}});
     }
+    std::vector<int64_t> tids;
+    if (wants_lines() && !pages.empty() && row_lines.size() == pages.back().row_end) {
+      tids = tids_of(first, pages, row_lines);
+      blocks.columns.push_back({part_.tid_column, TB_TYPE_INT8, false, {tids.data(), nullptr, nullptr}});
+    }
     collected.fresh.fresh = true;
     collected.fresh.load = part_.load;
     collected.fresh.columns = blocks.columns;
@@ -86,6 +91,20 @@ void SegmentFill::add(uint32_t first, std::span<const DecodedPage> pages, const 
   } catch (const std::bad_alloc&) {
     // The query has its rows all the same.
   }
+}
+
+/* Of the rows of pages that are in runs; no other page is kept. */
+std::vector<int64_t> SegmentFill::tids_of(uint32_t first, std::span<const DecodedPage> pages,
+                                          std::span<const uint16_t> lines) const {
+  std::vector<int64_t> tids(lines.size());
+  const auto end = first + static_cast<uint32_t>(pages.size());
+  for (const auto& [run, is_copy] : runs_)
+    for (uint32_t page = std::max(run.page, first); page < std::min(run.page + run.count, end); page++) {
+      const uint32_t block = run.block + (page - run.page);
+      for (uint32_t row = page > first ? pages[page - first - 1].row_end : 0; row < pages[page - first].row_end; row++)
+        tids[row] = TB_PACKED_TID(block, lines[row]);
+    }
+  return tids;
 }
 
 /* Blocks of one segment are collected as long as they come. */

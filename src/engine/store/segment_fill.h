@@ -31,6 +31,7 @@ struct StoredPart {
   uint32_t range_blocks = 0;  // as MorselShape has it
   bool in_recovery = false;
   bool load = false;  // what is read is kept, whoever else is there
+  uint32_t tid_column = TB_NONE;  // tuple ids are kept besides, as this column; TB_NONE: as the program says
   std::shared_ptr<const QuerySnapshot> snapshot = nullptr;  // null: no fresh blocks are kept
   /* With a snapshot: a bit a block that the map calls all-visible and that is wanted. */
   std::shared_ptr<const std::vector<uint8_t>> all_visible = nullptr;
@@ -55,10 +56,14 @@ class SegmentFill {
   SegmentFill(ColumnStore& store, std::shared_ptr<const Program> program, StoredPart part, std::vector<TbRun> runs,
               std::vector<TbRun> copied, uint64_t map_lsn);
 
+  /* Whether it wants to know the line pointer of each row. */
+  bool wants_lines() const { return part_.tid_column != TB_NONE; }
+
   /* Rows of the chunk's pages from `first` on: no NULL array where the program says that
-   * there is none; views count from `bytes`. ROWS: `rowids` counts pages from `first`. */
+   * there is none; views count from `bytes`. ROWS: `rowids` counts pages from `first`. `lines`: of each row, where they
+   * are wanted. */
   void add(uint32_t first, std::span<const DecodedPage> pages, const TbColumnData* columns, const uint8_t* bytes,
-           const uint32_t* rowids);
+           const uint32_t* rowids, std::span<const uint16_t> lines = {});
 
   /* What the store has taken so far, as another device may read it; null: nothing. Throws bad_alloc. */
   std::shared_ptr<const SegmentMorsel> kept() const;
@@ -76,6 +81,8 @@ class SegmentFill {
   void add_run(const TbRun& run, bool is_copy, std::span<const DecodedPage> pages, uint32_t rows_before,
                Collected& collected);
   void flush(Collected& collected);
+  std::vector<int64_t> tids_of(uint32_t first, std::span<const DecodedPage> pages,
+                               std::span<const uint16_t> lines) const;
 
   ColumnStore& store_;
   const std::shared_ptr<const Program> program_;

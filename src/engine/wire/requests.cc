@@ -85,14 +85,18 @@ PrepareRequest parse_prepare(std::span<const uint8_t> payload) {
 
 ChunkRequest parse_chunk(std::span<const uint8_t> payload) {
   const auto chunk = read_head<TbChunk>(payload, "CHUNK");
-  const uint64_t runs_size = uint64_t{chunk.nruns} * sizeof(TbRun);
-  if (payload.size() != runs_size + uint64_t{chunk.ncopied} * sizeof(TbRun)) throw ProtocolError("CHUNK's length");
-  ChunkRequest request{chunk.slot, chunk.kind, chunk.npages, chunk.layout, chunk.part, chunk.sequence, chunk.map_lsn,
-                       {},         {}};
-  request.runs.resize(chunk.nruns);
-  request.copied.resize(chunk.ncopied);
-  if (chunk.nruns > 0) memcpy(request.runs.data(), payload.data(), runs_size);
-  if (chunk.ncopied > 0) memcpy(request.copied.data(), payload.data() + runs_size, payload.size() - runs_size);
+  if (payload.size() != (uint64_t{chunk.nruns} + chunk.ncopied + chunk.nplaced) * sizeof(TbRun))
+    throw ProtocolError("CHUNK's length");
+  ChunkRequest request{chunk.slot,     chunk.kind,    chunk.npages, chunk.layout, chunk.part,
+                       chunk.sequence, chunk.map_lsn, {},           {},           {}};
+  const auto take = [&payload](std::vector<TbRun>& runs, uint32_t count) {
+    runs.resize(count);
+    if (count > 0) memcpy(runs.data(), payload.data(), count * sizeof(TbRun));
+    payload = payload.subspan(count * sizeof(TbRun));
+  };
+  take(request.runs, chunk.nruns);
+  take(request.copied, chunk.ncopied);
+  take(request.placed, chunk.nplaced);
   return request;
 }
 

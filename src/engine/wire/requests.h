@@ -68,7 +68,7 @@ struct ChunkRequest {
   uint32_t part;  // 0: none that SEGMENTS has told of
   uint64_t sequence;
   uint64_t map_lsn;
-  std::vector<TbRun> runs, copied;
+  std::vector<TbRun> runs, copied, placed;
 };
 
 struct PartRequest {

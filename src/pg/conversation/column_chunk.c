@@ -236,9 +236,22 @@ add_value(TbColumnChunk *rows, ChunkColumn *target, int attribute, const Datum *
 	return add_by_value(column, datums[attribute], out);
 }
 
+/* The tuple's own place, which no attribute has. */
+static TbRowAdded
+add_tid(TbColumnChunk *rows, ChunkColumn *target, ItemPointer tid)
+{
+	int64 packed = TB_PACKED_TID(ItemPointerGetBlockNumber(tid),
+								 ItemPointerGetOffsetNumber(tid));
+
+	target->valid[rows->nrows] = true;
+	memcpy(target->values + (Size) rows->nrows * target->width, &packed, sizeof(packed));
+	return TB_ROW_ADDED;
+}
+
+/* `tid`: NULL of rows that are no tuples. */
 static TbRowAdded
 add_row(TbColumnChunk *rows, const TbColumn *columns, const Datum *datums,
-		const bool *nulls, TbFailure *why)
+		const bool *nulls, ItemPointer tid, TbFailure *why)
 {
 	Size		  bytes_before = rows->bytes_used;
 	TbRowAdded	  result = TB_ROW_ADDED;
@@ -254,8 +267,9 @@ add_row(TbColumnChunk *rows, const TbColumn *columns, const Datum *datums,
 
 	old = MemoryContextSwitchTo(rows->row_context);
 	for (uint32 i = 0; i < rows->ncolumns && result == TB_ROW_ADDED; i++)
-		result = add_value(rows, &rows->columns[i], columns[i].attnum - 1, datums, nulls,
-						   why);
+		result = (columns[i].flags & TB_COL_TID) != 0 ?
+			add_tid(rows, &rows->columns[i], tid) :
+			add_value(rows, &rows->columns[i], columns[i].attnum - 1, datums, nulls, why);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(rows->row_context);
 
@@ -286,14 +300,15 @@ tb_column_chunk_add(TbColumnChunk *rows, HeapTuple tuple, TupleDesc desc,
 	}
 	/* Fills in the attributes' missing values for short tuples, too. */
 	heap_deform_tuple(tuple, desc, rows->datums, rows->nulls);
-	return add_row(rows, columns_of(layout), rows->datums, rows->nulls, why);
+	return add_row(rows, columns_of(layout), rows->datums, rows->nulls, &tuple->t_self,
+				   why);
 }
 
 TbRowAdded
 tb_column_chunk_add_values(TbColumnChunk *rows, const Datum *datums, const bool *nulls,
 						   TbFailure *why)
 {
-	return add_row(rows, columns_of(rows->program), datums, nulls, why);
+	return add_row(rows, columns_of(rows->program), datums, nulls, NULL, why);
 }
 
 void

@@ -110,10 +110,10 @@ tb_slots_done(const TbSlots *slots, uint32 slot)
 }
 
 static bool
-send_chunk(TbSlots *slots, TbChunk *chunk, TbRuns runs, TbRuns copied)
+send_chunk(TbSlots *slots, TbChunk *chunk, TbRuns runs, TbRuns copied, TbRuns placed)
 {
 	Slot		*slot = &slots->slots[chunk->slot];
-	struct iovec parts[3];
+	struct iovec parts[4];
 
 	Assert(slot->state == TB_SLOT_FREE);
 	chunk->sequence = slots->sent++;
@@ -126,7 +126,10 @@ send_chunk(TbSlots *slots, TbChunk *chunk, TbRuns runs, TbRuns copied)
 	parts[1].iov_len = runs.count * sizeof(TbRun);
 	parts[2].iov_base = unconstify(TbRun *, copied.runs);
 	parts[2].iov_len = copied.count * sizeof(TbRun);
-	if (!tb_service_query_send_parts(slots->query, TB_MSG_CHUNK, parts, 3, NULL, 0))
+	chunk->nplaced = placed.count;
+	parts[3].iov_base = unconstify(TbRun *, placed.runs);
+	parts[3].iov_len = placed.count * sizeof(TbRun);
+	if (!tb_service_query_send_parts(slots->query, TB_MSG_CHUNK, parts, 4, NULL, 0))
 		return false;
 	/* Now the service has the slot. */
 	slot->state = TB_SLOT_READING;
@@ -139,7 +142,7 @@ send_chunk(TbSlots *slots, TbChunk *chunk, TbRuns runs, TbRuns copied)
 
 bool
 tb_slots_send_pages(TbSlots *slots, uint32 slot, const TbPagesOrigin *origin, uint32 npages,
-					TbRuns direct, TbRuns copied)
+					TbRuns direct, TbRuns copied, TbRuns placed)
 {
 	TbChunk chunk = {.slot = slot,
 					 .kind = TB_CHUNK_PAGES,
@@ -149,7 +152,7 @@ tb_slots_send_pages(TbSlots *slots, uint32 slot, const TbPagesOrigin *origin, ui
 					 .npages = npages};
 
 	Assert(slot < slots->count && npages <= tb_slots_pages(slots));
-	return send_chunk(slots, &chunk, direct, copied);
+	return send_chunk(slots, &chunk, direct, copied, placed);
 }
 
 bool
@@ -163,7 +166,7 @@ tb_slots_send_segments(TbSlots *slots, uint32 slot, uint32 part, BlockNumber fir
 	TbRun	run = {.page = 0, .block = first, .count = count};
 
 	Assert(slot < slots->count && count <= tb_slots_pages(slots));
-	return send_chunk(slots, &chunk, (TbRuns) {1, &run}, (TbRuns) {0}) &&
+	return send_chunk(slots, &chunk, (TbRuns) {1, &run}, (TbRuns) {0}, (TbRuns) {0}) &&
 		tb_slots_release(slots, slot, false);
 }
 
@@ -173,7 +176,7 @@ tb_slots_send_columns(TbSlots *slots, uint32 slot)
 	TbChunk chunk = {.slot = slot, .kind = TB_CHUNK_COLUMNS};
 
 	Assert(slot < slots->count);
-	return send_chunk(slots, &chunk, (TbRuns) {0}, (TbRuns) {0}) &&
+	return send_chunk(slots, &chunk, (TbRuns) {0}, (TbRuns) {0}, (TbRuns) {0}) &&
 		tb_slots_release(slots, slot, false);
 }
 

@@ -78,9 +78,9 @@ typedef struct TbRuns
 } TbRuns;
 
 /* Sends CHUNK for a free slot: `npages` pages, of which turbined reads `direct`, and may
- * keep `copied`. */
+ * keep `copied`; `placed`: all others, if the program wants to know blocks. */
 extern bool tb_slots_send_pages(TbSlots *slots, uint32 slot, const TbPagesOrigin *origin,
-								uint32 npages, TbRuns direct, TbRuns copied);
+								uint32 npages, TbRuns direct, TbRuns copied, TbRuns placed);
 
 /* The same for blocks that turbined has taken of a part, which it is told to run at once.
  */

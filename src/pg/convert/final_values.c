@@ -273,7 +273,7 @@ is_made_elsewhere(const TbOutput *out)
 {
 	return (out->kind == TB_OUT_GROUPING && out->first == TB_NONE) ||
 		out->kind == TB_OUT_COMPUTED_KEY || out->kind == TB_OUT_GROUP_FILTER ||
-		out->kind == TB_OUT_UNREAD;
+		out->kind == TB_OUT_UNREAD || out->kind == TB_OUT_FETCHED;
 }
 
 static uint64
@@ -288,7 +288,7 @@ tb_output_columns(const TbOutput *output)
 	uint64 columns = 0;
 
 	if (is_made_elsewhere(output))
-		return 0;
+		return output->kind == TB_OUT_FETCHED ? column_bit(output->first) : 0;
 	columns = column_bit(output->first);
 	if (output->kind == TB_OUT_AVG_NUMERIC || output->kind == TB_OUT_AVG_FLOAT8 ||
 		output->kind == TB_OUT_EXTREME_NUMERIC)
@@ -313,6 +313,13 @@ tb_final_value(const TbOutput *output, const TbResultBatch *groups, uint32 row,
 		return Int64GetDatum(0);
 	}
 	return (Datum) 0;
+}
+
+int64
+tb_final_tid(const TbOutput *output, const TbResultBatch *rows, uint32 row)
+{
+	Assert(output->kind == TB_OUT_FETCHED);
+	return int64_at(rows, output->first, row);
 }
 
 bool

@@ -27,7 +27,9 @@ typedef enum TbOutputKind
 							 * set's number, which the caller replaces; or TB_NONE */
 	TB_OUT_COMPUTED_KEY,	/* of columns before it: nodes/aggregate/exec.c */
 	TB_OUT_GROUP_FILTER,	/* the same; of no interest to anybody else */
-	TB_OUT_UNREAD			/* nobody reads it, and it has no columns */
+	TB_OUT_UNREAD,			/* nobody reads it, and it has no columns */
+	TB_OUT_FETCHED			/* attribute `second` of the heap tuple whose id `first` has:
+							 * pg/stage/fetched_columns.c */
 } TbOutputKind;
 
 /* A column of the node's scan tuple. Columns count keys, then states; in folded groups then
@@ -52,6 +54,9 @@ extern uint64 tb_output_columns(const TbOutput *output);
 /* One output's value in a row of the batch, as of all of them below. */
 extern Datum tb_final_value(const TbOutput *output, const TbResultBatch *groups, uint32 row,
 							bool *isnull);
+
+/* Of a FETCHED one: the tuple's id in that row. */
+extern int64 tb_final_tid(const TbOutput *output, const TbResultBatch *rows, uint32 row);
 
 /* Whether the output's values are those of its column, of fixed width, as they lie there.
  */

@@ -134,6 +134,13 @@ extern Cost tb_cost_function(void);
 extern Cost tb_cost_sort(double rows, int nkeys, double kept);
 extern Cost tb_cost_windows(double rows, int values);
 
+/* Of the work's rows only the `kept` first by an order are wanted, whose first key is an
+ * integer or the like: devices drop most others at sight. */
+extern void tb_cost_first_rows(TbWork *work, double kept);
+
+/* To fetch tuples by their ids from the heap. */
+extern Cost tb_cost_fetched_rows(double rows);
+
 /* Such costs are charged as the devices of the work would take them. */
 extern void tb_cost_result_on_gpu(TbWork *work, Cost cost, double left);
 

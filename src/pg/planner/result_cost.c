@@ -22,6 +22,14 @@
 #define WINDOW_VALUE_NS 60.0
 #define SORT_THREADS 8
 
+/* Rows that are kept where the first of an order are wanted: for each of these; and before
+ * a bound is known. */
+#define FIRST_ROWS 10.0
+#define SPARE_FIRST_ROWS 10000.0
+
+/* A tuple by its id, each on another page in shared buffers: by the backend. */
+#define FETCHED_ROW_US 1.7
+
 /* Of work that the host's threads share. */
 static Cost
 cost_of_result_work(double ns)
@@ -36,6 +44,18 @@ tb_cost_sort(double rows, int nkeys, double kept)
 	double row_ns = SORT_ROW_NS + SORT_KEY_NS * Max(nkeys - 1, 0);
 
 	return cost_of_result_work((rows + sorted * log2(Max(sorted, 2))) * row_ns);
+}
+
+void
+tb_cost_first_rows(TbWork *work, double kept)
+{
+	work->projected = Min(work->projected, SPARE_FIRST_ROWS + kept * FIRST_ROWS);
+}
+
+Cost
+tb_cost_fetched_rows(double rows)
+{
+	return rows * FETCHED_ROW_US / TB_US_PER_UNIT;
 }
 
 Cost

@@ -16,7 +16,7 @@
 #define TB_WANTED_PAGES_SHARE 0.5
 
 /* A set of columns, for comparison alone: a bit for each attribute number modulo 64. That
- * of number 0 stands for line pointers. */
+ * of number 0 stands for line pointers, and for tuple ids. */
 typedef uint64 TbAttributes;
 
 static inline TbAttributes

@@ -539,6 +539,17 @@ streamed_ahead(uint64 rows, const TbStreamColumn *columns, int ncolumns)
 			   LEAST_STREAMED_AHEAD);
 }
 
+/* Columns of the outputs, as they are now, that come from the last stage's table. */
+static void
+open_fetched(TbRunCursor *cursor)
+{
+	const TbStageRun *run = cursor->run;
+
+	cursor->fetched = tb_fetched_columns_make(&run->css->ss.ps,
+											  run->stages[run->nstages - 1].input->rti,
+											  cursor->outputs, cursor->noutputs);
+}
+
 void
 tb_run_cursor_open(TbRunCursor *cursor, CustomScanState *css, int eflags)
 {
@@ -549,6 +560,7 @@ tb_run_cursor_open(TbRunCursor *cursor, CustomScanState *css, int eflags)
 	cursor->run->profile = profile;
 	cursor->outputs = tb_private_outputs((CustomScan *) css->ss.ps.plan, &size);
 	cursor->noutputs = size / sizeof(TbOutput);
+	open_fetched(cursor);
 	tb_run_cursor_leave(cursor);
 }
 
@@ -577,6 +589,7 @@ tb_run_cursor_leave_unread(TbRunCursor *cursor)
 	bms_free(read);
 	cursor->outputs = outputs;
 	cursor->run->unread_columns = columns & ~read_columns;
+	open_fetched(cursor);
 }
 
 void
@@ -717,8 +730,11 @@ tb_run_cursor_store(TbRunCursor *cursor, TupleTableSlot *slot)
 	MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 
 	Assert(cursor->batch != NULL && cursor->next_row < cursor->batch->nrows);
-	tb_final_row(cursor->outputs, cursor->noutputs, cursor->batch, cursor->next_row++,
+	tb_final_row(cursor->outputs, cursor->noutputs, cursor->batch, cursor->next_row,
 				 slot->tts_values, slot->tts_isnull);
+	if (cursor->fetched != NULL)
+		tb_fetched_columns_fill(cursor->fetched, cursor->batch, cursor->next_row, slot);
+	cursor->next_row++;
 	MemoryContextSwitchTo(old);
 	slot->tts_isnull[cursor->noutputs] = true; /* the notes of the plan */
 	return ExecStoreVirtualTuple(slot);
@@ -882,6 +898,7 @@ void
 tb_run_cursor_rescan(TbRunCursor *cursor)
 {
 	end_run(cursor);
+	tb_fetched_columns_release(cursor->fetched);
 	cursor->streams = false;
 	cursor->run->stream = NULL;
 	cursor->streamed = cursor->to_skip = 0;
@@ -897,6 +914,7 @@ tb_run_cursor_close(TbRunCursor *cursor)
 {
 	(void) tb_profile_enter(cursor->run->profile, TB_CLOCK_PLAN);
 	end_run(cursor);
+	tb_fetched_columns_release(cursor->fetched);
 	tb_profile_end(cursor->run->profile);
 	end_plans(cursor->run);
 }

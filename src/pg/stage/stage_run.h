@@ -21,6 +21,7 @@
 #include "pg/conversation/service_query.h"
 #include "pg/planner/program/stage.h"
 #include "pg/source/input.h"
+#include "pg/stage/fetched_columns.h"
 
 /* A stage, prepared. */
 typedef struct TbRunStage
@@ -70,9 +71,10 @@ extern const TbRunStats *tb_stage_run_stats(TbStageRun *run, int stage);
 
 typedef struct TbRunCursor
 {
-	TbStageRun *run;
-	TbOutput   *outputs; /* one a column of the scan slot, but the last */
-	int			noutputs;
+	TbStageRun		 *run;
+	TbOutput		 *outputs; /* one a column of the scan slot, but the last */
+	int				  noutputs;
+	TbFetchedColumns *fetched; /* columns that come from the heap; NULL: none */
 
 	/* The current run. */
 	const TbResultBatch *batch;

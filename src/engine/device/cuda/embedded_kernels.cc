@@ -27,6 +27,7 @@
 // clang-format on
 
 TURBINE_EMBED(radix)
+TURBINE_EMBED(first)
 TURBINE_EMBED(table)
 TURBINE_EMBED(growth)
 TURBINE_EMBED(key)
@@ -45,6 +46,7 @@ struct EmbeddedPtx {
 const EmbeddedPtx kEmbeddedPtx[] = {
     {"radix", turbine_radix_ptx}, {"table", turbine_table_ptx},   {"growth", turbine_growth_ptx},
     {"key", turbine_key_ptx},     {"window", turbine_window_ptx}, {"export", turbine_export_ptx},
+    {"first", turbine_first_ptx},
 };
 
 }  // namespace

@@ -59,6 +59,12 @@ struct RadixKernels {
   Function count, pass, agree;
 };
 
+struct FirstKernels {
+  static constexpr std::string_view kSource = "first";
+  static constexpr std::array kNames = {"tb_first_groups", "tb_first_take", "tb_first_gather", "tb_first_return"};
+  Function groups, take, gather, put_back;
+};
+
 struct TableKernels {
   static constexpr std::string_view kSource = "table";
   static constexpr std::array kNames = {"tb_table_bounds", "tb_table_mark",  "tb_table_sums",   "tb_table_scan",
@@ -113,6 +119,7 @@ class ModuleOf {
 };
 
 using RadixCode = ModuleOf<RadixKernels>;
+using FirstCode = ModuleOf<FirstKernels>;
 using TableCode = ModuleOf<TableKernels>;
 using GroupCode = ModuleOf<GrowthKernels>;
 using KeyCode = ModuleOf<KeyKernels>;
@@ -123,6 +130,7 @@ using ExportCode = ModuleOf<ExportKernels>;
 struct EmbeddedKernels {
   explicit EmbeddedKernels(const std::shared_ptr<CudaContext>& context)
       : sort(context, kSortRegisters),
+        first(context),
         tables(context),
         groups(context),
         windows(context),
@@ -130,6 +138,7 @@ struct EmbeddedKernels {
         exports(context) {}
 
   RadixCode sort;
+  FirstCode first;
   TableCode tables;
   GroupCode groups;
   WindowCode windows;

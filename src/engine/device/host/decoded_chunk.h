@@ -21,6 +21,7 @@ struct DecodedBatch {
   uint32_t nrows, ndeferred;
   uint32_t errors;
   std::vector<DecodedPage> pages;
+  std::vector<uint16_t> lines;  // line pointer of each row, if somebody keeps them
 };
 
 class DecodedChunk final : public DecodedPages {

@@ -14,6 +14,7 @@
 #include "engine/device/excluded_segments.h"
 #include "engine/memory/alignment.h"
 #include "engine/store/column_codes.h"
+#include "rt/heap_page.h"
 #include "turbine/mutant.h"
 
 namespace turbine {
@@ -36,6 +37,17 @@ uint32_t counted_rows(uint32_t nrows) {
   static std::atomic<uint64_t> seen{0};
   const uint64_t before = seen.fetch_add(nrows);
   return before / 100000 != (before + nrows) / 100000 ? nrows - 1 : nrows;
+}
+
+/* The line pointers that have a tuple, from 1. The page has been decoded, so its header is possible. */
+void append_lines(const uint8_t* page, std::vector<uint16_t>& lines) {
+  uint16_t lower;
+  memcpy(&lower, page + kPageLowerOffset, sizeof lower);
+  for (uint16_t at = kPageHeader, line = 1; at + kLinePointer <= lower; at += kLinePointer, line++) {
+    uint32_t pointer;
+    memcpy(&pointer, page + at, sizeof pointer);
+    if ((pointer >> kFlagsShift & kFlagsMask) == kNormal) lines.push_back(line);
+  }
 }
 
 /* What the header of a heap page says: its LSN, and whether it is all-visible. Both may
@@ -216,8 +228,8 @@ PagesRead HostQuery::read_and_decode(unsigned worker, const Task& task, const Pa
     DecodedBatch& batch = chunk.add(batch_.size);
     batch.first_page = first;
     batch.npages = count;
-    decode_batch(task.sequence, decoder, pages, batch);
-    note_pages(pages, batch);
+    decode_batch(task.sequence, decoder, input, pages, batch);
+    note_pages(input, pages, batch);
     // The backend will look at the rows that are left to it.
     if (batch.ndeferred > 0 && pages != own) memcpy(own, pages, uint64_t{count} * TB_PAGE_SIZE);
   }
@@ -274,9 +286,9 @@ void HostQuery::run_pages(unsigned worker, Progress& progress, const PagesInput&
     batch.first_page = first;
     batch.npages = std::min(kBatchPages, input.npages - first);
     const uint8_t* pages = input.pages + uint64_t{first} * TB_PAGE_SIZE;
-    decode_batch(progress.task.sequence, decoder, pages, batch);
+    decode_batch(progress.task.sequence, decoder, input, pages, batch);
     if (input.keep) {
-      note_pages(pages, batch);
+      note_pages(input, pages, batch);
       keep_batch(input, batch);
     }
     if (!run_batch(worker, progress, input, batch)) return;
@@ -297,11 +309,11 @@ void HostQuery::keep_batch(const PagesInput& input, const DecodedBatch& batch) c
   TbColumnData columns[TB_MAX_COLUMNS];
   columns_of(batch, columns);
   input.keep->add(batch.first_page, batch.pages, columns, input.pages + uint64_t{batch.first_page} * TB_PAGE_SIZE,
-                  rowids_of(batch));
+                  rowids_of(batch), batch.lines);
 }
 
 /* What the store asks of each page, once it is decoded. */
-void HostQuery::note_pages(const uint8_t* pages, DecodedBatch& batch) const {
+void HostQuery::note_pages(const PagesInput& input, const uint8_t* pages, DecodedBatch& batch) const {
   const auto* ends = reinterpret_cast<const uint32_t*>(batch.memory.data() + batch_.page_ends);
   batch.pages.clear();
   for (uint32_t i = 0; i < batch.npages; i++) {
@@ -310,6 +322,13 @@ void HostQuery::note_pages(const uint8_t* pages, DecodedBatch& batch) const {
   }
   const auto* deferred = reinterpret_cast<const uint32_t*>(batch.memory.data() + batch_.deferred);
   for (uint32_t i = 0; i < batch.ndeferred; i++) batch.pages[TB_ROWID_PAGE(deferred[i])].whole = false;
+  batch.lines.clear();
+  if (!input.keep || !input.keep->wants_lines()) return;
+  for (uint32_t i = 0; i < batch.npages; i++) {
+    append_lines(pages + uint64_t{i} * TB_PAGE_SIZE, batch.lines);
+    // A page whose rows are not all decoded is not kept; the rows of others must stay where they are.
+    batch.lines.resize(ends[i]);
+  }
 }
 
 /* ROWS: of each row; else null. */
@@ -326,7 +345,9 @@ void HostQuery::columns_of(const DecodedBatch& batch, TbColumnData* columns) con
   }
 }
 
-void HostQuery::decode_batch(uint64_t sequence, const Decoder& decoder, const uint8_t* pages, DecodedBatch& batch) {
+/* `pages`: of the batch, wherever they are. */
+void HostQuery::decode_batch(uint64_t sequence, const Decoder& decoder, const PagesInput& input, const uint8_t* pages,
+                             DecodedBatch& batch) {
   const Span span(profile_, TB_SPAN_DECODE, sequence);
   TbColumnData columns[TB_MAX_COLUMNS];
   columns_of(batch, columns);
@@ -338,6 +359,7 @@ void HostQuery::decode_batch(uint64_t sequence, const Decoder& decoder, const ui
   decode.rowids = rowids_of(batch);
   decode.deferred = reinterpret_cast<uint32_t*>(batch.memory.data() + batch_.deferred);
   decode.params = decoder.params;
+  if (input.blocks) decode.blocks = input.blocks->data() + batch.first_page;
   decode.page_ends = reinterpret_cast<uint32_t*>(batch.memory.data() + batch_.page_ends);
   const uint64_t start = monotonic_ns();
   decoder.decode(&decode);

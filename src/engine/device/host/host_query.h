@@ -114,12 +114,13 @@ class HostQuery final : public DeviceQuery {
   void end_job();
   PagesRead read_and_decode(unsigned worker, const Task& task, const PagesInput& input, const ReadPages& read,
                             DecodedChunk& chunk);
-  void decode_batch(uint64_t sequence, const Decoder& decoder, const uint8_t* pages, DecodedBatch& batch);
+  void decode_batch(uint64_t sequence, const Decoder& decoder, const PagesInput& input, const uint8_t* pages,
+                    DecodedBatch& batch);
   TaskOutcome run_task(unsigned worker, const Task& task);
   void run_pages(unsigned worker, Progress& progress, const PagesInput& input);
   void run_decoded(unsigned worker, Progress& progress, const PagesInput& input, const DecodedChunk& chunk);
   bool run_batch(unsigned worker, Progress& progress, const PagesInput& input, const DecodedBatch& batch);
-  void note_pages(const uint8_t* pages, DecodedBatch& batch) const;
+  void note_pages(const PagesInput& input, const uint8_t* pages, DecodedBatch& batch) const;
   void keep_batch(const PagesInput& input, const DecodedBatch& batch) const;
   void run_columns(unsigned worker, Progress& progress, const ColumnsInput& input);
   void run_segments(unsigned worker, Progress& progress, const SegmentsInput& input);

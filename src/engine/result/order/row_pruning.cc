@@ -69,6 +69,15 @@ RowPruning::RowPruning(const ResultPlan& plan, const Program& program) : plan_(p
   if (bound_) key_type_ = plan_.columns()[plan_.order()[0].column].type;
 }
 
+std::optional<FirstKey> RowPruning::first_key() const {
+  if (plan_.order().empty()) return {};
+  const TbSortKey& key = plan_.order()[0];
+  const uint32_t type = plan_.columns()[key.column].type;
+  if (!is_ordered_by_zones(type)) return {};
+  return FirstKey{key.column, tb_type_width(type), (key.flags & TB_SORT_DESCENDING) != 0,
+                  (key.flags & TB_SORT_NULLS_FIRST) != 0, plan_.limit()};
+}
+
 uint64_t RowPruning::worth_pruning(uint64_t kept) const {
   const uint64_t rows = kShare * std::max(kept, std::min(plan_.limit(), kMostLimit));
   if (!bound_) return rows + kRowsWithoutBound;

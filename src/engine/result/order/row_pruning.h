@@ -50,6 +50,7 @@ class RowPruning final : public RowLimit {
 
   uint64_t worth_pruning(uint64_t kept) const override;
   std::vector<uint32_t> rows_that_stay(const ResultBatch& batch, MemoryBudget& budget) const override;
+  std::optional<FirstKey> first_key() const override;
   const ZoneOrder* zone_order() const override { return bound_ ? &bound_->order() : nullptr; }
   bool excludes(const Segment& segment, const std::vector<uint32_t>& columns) const override {
     return bound_ && bound_->excludes(*segment.find(columns[bound_->order().column])->data);

@@ -7,6 +7,7 @@
  */
 #include "engine/source/heap/heap_source.h"
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 #include <string>
@@ -29,6 +30,17 @@ void check_runs(const std::vector<TbRun>& runs, uint32_t npages) {
     end = run.page + run.count;
     if (uint64_t{run.block} + run.count > UINT32_MAX) throw ProtocolError("run leaves its relation");
   }
+}
+
+/* The block of each page; none if the runs do not tell them all. */
+std::shared_ptr<const std::vector<uint32_t>> blocks_of(const ChunkRequest& chunk) {
+  constexpr uint32_t kUnknown = UINT32_MAX;  // PostgreSQL has no such block
+  auto blocks = std::make_shared<std::vector<uint32_t>>(chunk.npages, kUnknown);
+  for (const std::vector<TbRun>* runs : {&chunk.runs, &chunk.copied, &chunk.placed})
+    for (const TbRun& run : *runs)
+      for (uint32_t i = 0; i < run.count; i++) (*blocks)[run.page + i] = run.block + i;
+  if (std::find(blocks->begin(), blocks->end(), kUnknown) != blocks->end()) return nullptr;
+  return blocks;
 }
 
 uint64_t pages_of(const std::vector<TbRun>& runs) {
@@ -88,11 +100,15 @@ void HeapSource::check(const ChunkRequest& chunk, const SlotShape& shape) const 
   if (!layouts_.has(chunk.layout)) throw ProtocolError("chunk of an unknown layout");
   check_runs(chunk.runs, chunk.npages);
   check_runs(chunk.copied, chunk.npages);
+  check_runs(chunk.placed, chunk.npages);
+  if (program_.has_tids() && !blocks_of(chunk)) throw ProtocolError("chunk without the blocks of its pages");
 }
 
 TaskInput HeapSource::input(const ChunkRequest& chunk, uint8_t* slot) const {
-  return PagesInput{
+  PagesInput input{
       .pages = slot, .npages = chunk.npages, .layout = layouts_.find(chunk.layout), .keep = segments_.fill_of(chunk)};
+  if (program_.has_tids()) input.blocks = blocks_of(chunk);
+  return input;
 }
 
 void HeapSource::fill(const ChunkRequest& chunk, const Task& task) {

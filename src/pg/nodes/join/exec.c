@@ -136,6 +136,8 @@ tb_join_bare_cursor(PlanState *state, List **outputs)
 		if (!IsA(var, Var) || var->varno != INDEX_VAR || var->varattno < 1 ||
 			var->varattno > cursor->noutputs)
 			return NULL;
+		if (cursor->outputs[var->varattno - 1].kind == TB_OUT_FETCHED)
+			return NULL;
 		*outputs = lappend(*outputs, &cursor->outputs[var->varattno - 1]);
 	}
 	return cursor;

@@ -52,7 +52,7 @@ analyze(PlannerInfo *root, RelOptInfo *rel, const char **reason)
 
 	if (tree == NULL)
 		return NULL;
-	return tb_projection_make(root, tree, rel->reltarget->exprs, reason);
+	return tb_projection_make(root, tree, rel->reltarget->exprs, NIL, reason);
 }
 
 void

@@ -15,15 +15,15 @@
 #include "pg/stage/plan_private.h"
 
 static bool
-add_outputs(TbTranslator *t, TbProjection *projection, const char **reason)
+add_outputs(TbTranslator *t, TbProjection *projection, List *late, const char **reason)
 {
 	int		  count = 0;
 	TbValue	  value;
 	ListCell *lc;
 
 	/* Room for all. */
-	projection->outputs = palloc0(sizeof(TbOutput) *
-								  Max(list_length(projection->exprs), 1));
+	projection->outputs = palloc0(
+		sizeof(TbOutput) * Max(list_length(projection->exprs) + list_length(late), 1));
 	foreach(lc, projection->exprs)
 	{
 		TbOutput *out = &projection->outputs[count++];
@@ -40,6 +40,19 @@ add_outputs(TbTranslator *t, TbProjection *projection, const char **reason)
 		if (value.display_scale != TB_NONE)
 			out->display = tb_builder_add_output(t->builder, value.display_scale);
 	}
+	/* Columns to be fetched by the tuple id. */
+	if (late != NIL)
+		value = tb_builder_tid_column(t->builder);
+	foreach(lc, late)
+	{
+		TbOutput *out = &projection->outputs[count++];
+
+		out->kind = TB_OUT_FETCHED;
+		out->first = tb_builder_add_output(t->builder, value.expr);
+		out->second = lfirst_node(Var, lc)->varattno;
+		out->display = out->least_display = TB_NONE;
+	}
+	projection->exprs = list_concat_copy(projection->exprs, late);
 	/* Rows without columns are counted by one that nobody looks at. */
 	if (count == 0 && tb_translate(t, (Expr *) makeBoolConst(true, false), &value))
 		(void) tb_builder_add_output(t->builder, value.expr);
@@ -47,7 +60,8 @@ add_outputs(TbTranslator *t, TbProjection *projection, const char **reason)
 }
 
 TbProjection *
-tb_projection_make(PlannerInfo *root, TbJoinTree *tree, List *exprs, const char **reason)
+tb_projection_make(PlannerInfo *root, TbJoinTree *tree, List *exprs, List *late,
+				   const char **reason)
 {
 	TbJoinProgram *program = tb_join_program_begin(root, tree, NULL, reason);
 	TbProjection  *projection;
@@ -56,7 +70,7 @@ tb_projection_make(PlannerInfo *root, TbJoinTree *tree, List *exprs, const char 
 		return NULL;
 	projection = palloc0(sizeof(TbProjection));
 	projection->exprs = exprs;
-	if (add_outputs(tb_join_program_translator(program), projection, reason))
+	if (add_outputs(tb_join_program_translator(program), projection, late, reason))
 		projection->stages = tb_join_program_finish(program, TB_SINK_PROJECT, reason);
 	tb_join_program_end(program);
 	return projection->stages != NIL ? projection : NULL;

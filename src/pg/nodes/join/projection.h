@@ -18,9 +18,11 @@ typedef struct TbProjection
 	TbOutput *outputs; /* one an expression */
 } TbProjection;
 
-/* NULL, with *reason, if a device can not compute it. */
+/* NULL, with *reason, if a device can not compute it. `late`: Vars of the table that the
+ * tree is, which become expressions behind the others: rows come with their tuple ids, and
+ * the backend fetches these columns of those that are left. */
 extern TbProjection *tb_projection_make(PlannerInfo *root, TbJoinTree *tree, List *exprs,
-										const char **reason);
+										List *late, const char **reason);
 
 /* The plan of a path whose custom_private is a projection: the scan tuple has its
  * expressions. */

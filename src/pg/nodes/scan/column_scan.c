@@ -69,7 +69,7 @@ consider(PlannerInfo *root, RelOptInfo *rel, int kind, const char *part)
 	{
 		tree = tb_join_tree_of_table(root, rel, &reason);
 		if (tree != NULL)
-			plan = tb_projection_make(root, tree, rel->reltarget->exprs, &reason);
+			plan = tb_projection_make(root, tree, rel->reltarget->exprs, NIL, &reason);
 	}
 	if (plan == NULL)
 	{

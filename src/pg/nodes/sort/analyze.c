@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_class.h"
 #include "common/int.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -20,6 +21,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 #include "optimizer/tlist.h"
+#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
@@ -40,6 +42,11 @@
  * that RANGE frames by offsets look at. */
 #define KEPT_ROW_BYTES 48
 #define RANGE_KEY_BYTES 17
+
+/* Fetching a row takes the backend about a microsecond, and a read if its page is not in
+ * memory: so many may be fetched. A row's place takes some bytes itself. */
+#define MOST_FETCHED_ROWS 1000
+#define TID_BYTES 8
 
 static uint32
 count_columns(const TbStage *last)
@@ -110,10 +117,11 @@ kept_rows(PlannerInfo *root, const TbSortInput *input, const TbJoinTree *tree)
 	return (Path *) create_projection_path(root, rel, path, target);
 }
 
-/* Rows with these expressions as columns. NULL, with *reason, if a device can not
- * compute them. */
+/* Rows with these expressions as columns, and columns that are fetched `late`. NULL, with
+ * *reason, if a device can not compute them. */
 static TbSortInput *
-input_of_rows(PlannerInfo *root, RelOptInfo *rel, List *exprs, const char **reason)
+input_of_rows(PlannerInfo *root, RelOptInfo *rel, List *exprs, List *late,
+			  const char **reason)
 {
 	TbJoinTree	 *tree = rel->reloptkind == RELOPT_BASEREL ?
 		  tb_join_tree_of_table(root, rel, reason) :
@@ -132,14 +140,15 @@ input_of_rows(PlannerInfo *root, RelOptInfo *rel, List *exprs, const char **reas
 		}
 	/* Programs that return them. */
 	if (tree != NULL)
-		projection = tb_projection_make(root, tree, exprs, reason);
+		projection = tb_projection_make(root, tree, exprs, late, reason);
 	if (projection == NULL)
 		return NULL;
 	/* As an input. */
 	input = palloc0(sizeof(TbSortInput));
 	input->rel = rel;
 	input->stages = projection->stages;
-	foreach(lc, exprs)
+	input->fetched = list_length(late);
+	foreach(lc, projection->exprs)
 		tb_result_columns_add(&input->columns, lfirst(lc),
 							  &projection->outputs[foreach_current_index(lc)]);
 	input->ncolumns = count_columns(llast(input->stages));
@@ -622,6 +631,77 @@ rows_needed(const Query *parse)
 	return sum;
 }
 
+/* One heap, whose rows a tuple id names. */
+static bool
+is_plain_table(PlannerInfo *root, const RelOptInfo *rel)
+{
+	const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
+
+	return rte->rtekind == RTE_RELATION && !rte->inh &&
+		(rte->relkind == RELKIND_RELATION || rte->relkind == RELKIND_MATVIEW);
+}
+
+/* Columns of the table that only the rows which are returned need: no sort key and nothing
+ * of the engine's. The backend fetches them from the heap. NIL: the engine reads all. */
+static List *
+late_columns(PlannerInfo *root, const TbSortRequest *request, List *exprs)
+{
+	RelOptInfo *rel = request->rel;
+	List	   *keys = NIL;
+	List	   *late = NIL;
+	ListCell   *lc;
+
+	if (!request->order || request->distinct || request->windows != NIL ||
+		root->parse->limitOption == LIMIT_OPTION_WITH_TIES ||
+		rows_needed(root->parse) > MOST_FETCHED_ROWS || rel->reloptkind != RELOPT_BASEREL ||
+		!is_plain_table(root, rel))
+		return NIL;
+	keys = add_clause_exprs(root, keys, root->parse->sortClause);
+	foreach(lc, exprs)
+	{
+		const Var *var = lfirst(lc);
+
+		if (IsA(var, Var) && var->varno == rel->relid && var->varattno > 0 &&
+			!list_member(keys, var))
+			late = lappend(late, lfirst(lc));
+	}
+	return late;
+}
+
+/* Bytes of their values in a row, estimated. */
+static int
+width_of(const RelOptInfo *rel, List *vars)
+{
+	int		  width = 0;
+	ListCell *lc;
+
+	foreach(lc, vars)
+	{
+		const Var *var = lfirst_node(Var, lc);
+		int32	   known = rel->attr_widths[var->varattno - rel->min_attr];
+
+		width += known > 0 ? known : get_typavgwidth(var->vartype, var->vartypmod);
+	}
+	return width;
+}
+
+/* Rows of a table or join: of a narrow table's the engine reads all columns, unless it does
+ * not know one of them. */
+static TbSortInput *
+sorted_rows(PlannerInfo *root, const TbSortRequest *request, const char **reason)
+{
+	List		*exprs = needed_exprs(root, request);
+	List		*late = late_columns(root, request, exprs);
+	TbSortInput *input = NULL;
+
+	if (late == NIL || width_of(request->rel, late) <= TID_BYTES)
+		input = input_of_rows(root, request->rel, exprs, NIL, reason);
+	if (input == NULL && late != NIL)
+		input = input_of_rows(root, request->rel, list_difference_ptr(exprs, late), late,
+							  reason);
+	return input;
+}
+
 static double
 estimate_distinct(PlannerInfo *root, double rows)
 {
@@ -822,8 +902,7 @@ tb_sort_analyze(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *
 	if (request->groups != NULL)
 		plan->input = input_of_groups(root, request->groups);
 	else
-		plan->input = input_of_rows(root, request->rel, needed_exprs(root, request),
-									reason);
+		plan->input = sorted_rows(root, request, reason);
 	if (plan->input == NULL ||
 		(request->groups != NULL && !check_groups(request, plan->input, reason)))
 		return NULL;

@@ -224,6 +224,18 @@ show_result(const Shower *shower)
 								NULL, result->limit, shower->es);
 }
 
+/* How many columns come from the heap once the rows are known. */
+static void
+show_fetched(const Shower *shower)
+{
+	int fetched = 0;
+
+	for (int i = 0; i < shower->noutputs; i++)
+		fetched += shower->outputs[i].kind == TB_OUT_FETCHED;
+	if (fetched > 0)
+		ExplainPropertyInteger("Fetched Columns", NULL, fetched, shower->es);
+}
+
 void
 tb_sort_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
@@ -242,6 +254,7 @@ tb_sort_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	show_result(&shower);
 	if (stats != NULL && stats->service.fallback == TB_FALLBACK_NONE)
 		show_figures(&shower, stats);
+	show_fetched(&shower);
 	if (rows && run->nstages == 1)
 		ExplainPropertyText("Scan On", tb_stage_run_table_name(run), es);
 	if (rows)

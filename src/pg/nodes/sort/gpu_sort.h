@@ -43,6 +43,8 @@ typedef struct TbSortInput
 	List				*stages;   /* TbStage */
 	TbResultColumns		 columns;
 	uint32				 ncolumns; /* of the sink */
+	int					 fetched;  /* columns that the backend fetches of the rows that are
+									* left; the last of `columns` */
 	double				 rows;	   /* estimated */
 	Path				*kept;	   /* PostgreSQL's plan: of rows it returns scan_tlist,
 									* of groups their target */

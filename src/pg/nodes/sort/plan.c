@@ -240,11 +240,39 @@ cost_steps(const TbSortPlan *plan)
 	return cost;
 }
 
+/* Whether a device drops rows behind a bound as they come. As the engine decides
+ * (src/engine/result/order/row_pruning.h). */
+static bool
+drops_late_rows(const TbSortPlan *plan)
+{
+	const TbResultPlan *result = plan->result;
+
+	if (plan->input->groups != NULL || result->passes.count > 0 || result->ndistinct > 0 ||
+		result->estimates.count > 0 || result->limit == TB_NO_LIMIT || result->nkeys == 0)
+		return false;
+	switch (column_type(plan->input, tb_result_keys(result)[result->first_key].column))
+	{
+		case TB_TYPE_INT2:
+		case TB_TYPE_INT4:
+		case TB_TYPE_INT8:
+		case TB_TYPE_DATE:
+		case TB_TYPE_TIMESTAMP:
+		case TB_TYPE_TIMESTAMPTZ:
+		case TB_TYPE_NUM64:
+			return true;
+		default:
+			return false;
+	}
+}
+
 static void
 cost_path(PlannerInfo *root, const TbSortPlan *plan, Path *path)
 {
 	Cost steps = cost_steps(plan);
 
+	if (drops_late_rows(plan))
+		tb_cost_first_rows(&((TbStage *) llast(plan->input->stages))->info.work,
+						   plan->returned);
 	/* On a GPU rows stay there. */
 	if (windows_on_gpu(plan))
 	{
@@ -272,6 +300,8 @@ cost_path(PlannerInfo *root, const TbSortPlan *plan, Path *path)
 	/* All of it. */
 	path->startup_cost += steps;
 	path->total_cost += steps;
+	if (plan->input->fetched > 0)
+		path->total_cost += tb_cost_fetched_rows(plan->returned);
 }
 
 static CustomPath *

@@ -394,6 +394,20 @@ tb_builder_result_column(TbBuilder *builder, uint32 column, TbTypeInfo info, boo
 }
 
 TbValue
+tb_builder_tid_column(TbBuilder *builder)
+{
+	TbColumn column = {0};
+	TbValue	 value;
+
+	Assert(builder->desc != NULL && !builder->of_files && builder->full_joins_end == 0);
+	if (find_column(builder, 0, 0, &value))
+		return value;
+	column.flags = TB_COL_TID;
+	column.missing_param = TB_NONE;
+	return add_column(builder, column, tb_simple_type(TB_TYPE_INT8));
+}
+
+TbValue
 tb_builder_payload(TbBuilder *builder, uint32 join, uint32 output, TbTypeInfo info,
 				   bool stored_nullable)
 {

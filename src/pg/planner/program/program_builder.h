@@ -63,6 +63,9 @@ extern bool tb_builder_row_column(TbBuilder *builder, AttrNumber attnum, Oid typ
 extern TbValue tb_builder_result_column(TbBuilder *builder, uint32 column, TbTypeInfo info,
 										bool nullable);
 
+/* The tuple ids of a heap's rows, as integers (TB_PACKED_TID). */
+extern TbValue tb_builder_tid_column(TbBuilder *builder);
+
 /* The attnums of the columns that the rows are sent with, in their order; after
  * everything has been added. */
 extern List *tb_builder_row_columns(const TbBuilder *builder);

@@ -45,6 +45,7 @@ typedef struct HeapChunk
 	uint8		*why;		/* of each page: TbWhyBuffered, or NO_REASON */
 	RunList		 direct;	/* pages that turbined reads */
 	RunList		 copied;	/* dirty in shared buffers, but all-visible: may be kept */
+	RunList		 placed;	/* all others, if the program has a column of TIDs */
 } HeapChunk;
 
 /* It is not buffered, or its relation is too small or of a kind to be read otherwise. */
@@ -56,8 +57,9 @@ struct TbHeapChunks
 	TbSlots		   *slots;
 	TbHeapParts	   *parts;
 	TbFeeders	   *feeders; /* NULL: this process copies all pages itself */
+	bool			has_tids;
 	TbBlockStats	stats;
-	bool		   *unmoved; /* scratch: by page of a slot */
+	bool		   *unmoved;					   /* scratch: by page of a slot */
 	HeapChunk		chunks[FLEXIBLE_ARRAY_MEMBER]; /* by slot */
 };
 
@@ -71,6 +73,7 @@ tb_heap_chunks_make(TbServiceQuery *query, TbSlots *slots, TbHeapParts *parts)
 	chunks->query = query;
 	chunks->slots = slots;
 	chunks->parts = parts;
+	chunks->has_tids = tb_program_has_tids(tb_service_query_spec(query)->program);
 	for (uint32 i = 0; i < count; i++)
 	{
 		chunks->chunks[i].blocks = palloc(tb_slots_pages(slots) * sizeof(BlockNumber));
@@ -152,7 +155,9 @@ add_to_runs(TbHeapChunks *chunks, const HeapChunk *chunk, RunList *list, uint32 
 		list->lsn = MemoryContextAlloc(context, most * sizeof(XLogRecPtr));
 	}
 	/* It begins a new run. */
-	list->lsn[list->count] = tb_direct_lsn(chunk->part->direct, block);
+	list->lsn[list->count] = list == &chunk->placed ?
+		InvalidXLogRecPtr :
+		tb_direct_lsn(chunk->part->direct, block);
 	list->runs[list->count].page = page;
 	list->runs[list->count].block = block;
 	list->runs[list->count].count = 1;
@@ -269,6 +274,8 @@ fill_pages(TbHeapChunks *chunks, uint32 slot, bool *copied)
 		chunk->why[page] = why_buffered(chunk, chunk->blocks[page]);
 		if (may_keep_copy(chunk, chunk->blocks[page]))
 			add_to_runs(chunks, chunk, &chunk->copied, page);
+		else if (chunks->has_tids)
+			add_to_runs(chunks, chunk, &chunk->placed, page);
 		if (chunks->feeders == NULL)
 		{
 			/* Copying takes long: what is held goes first. */
@@ -339,7 +346,7 @@ tb_heap_chunks_send(TbHeapChunks *chunks, uint32 slot)
 		return send_cached(chunks, slot);
 	chunk->npages = tb_heap_parts_take(chunks->parts, chunk->blocks,
 									   tb_slots_pages(chunks->slots));
-	chunk->direct.count = chunk->copied.count = 0;
+	chunk->direct.count = chunk->copied.count = chunk->placed.count = 0;
 	chunk->rewritten = false;
 	Assert(chunk->npages > 0);
 	if (!fill_pages(chunks, slot, &copied))
@@ -348,7 +355,8 @@ tb_heap_chunks_send(TbHeapChunks *chunks, uint32 slot)
 	origin.part = chunk->part->cached != NULL ? chunk->part->cached->question.part : 0;
 	origin.map_lsn = common_lsn(chunk);
 	if (!tb_slots_send_pages(chunks->slots, slot, &origin, chunk->npages,
-							 runs_of(&chunk->direct), runs_of(&chunk->copied)) ||
+							 runs_of(&chunk->direct), runs_of(&chunk->copied),
+							 runs_of(&chunk->placed)) ||
 		!release_if_complete(chunks, slot))
 		return false;
 	/* While pages were copied, other messages have waited. */

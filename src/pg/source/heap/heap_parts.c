@@ -18,6 +18,7 @@
 #include "storage/smgr.h"
 #include "utils/rel.h"
 
+#include "pg/cache/cache_load.h"
 #include "pg/compat/pg18.h"
 #include "pg/settings/guc.h"
 #include "pg/shmem/cache_advice.h"
@@ -461,8 +462,13 @@ tb_heap_parts_count_cached(const TbHeapParts *parts, TbRunStats *stats)
 void
 tb_heap_parts_note_cached(const TbHeapParts *parts)
 {
+	TbAttributes attributes = parts->attributes;
+
 	if (!tb_guc_enable_cache)
 		return;
+	/* A load has kept tuple ids, too. */
+	if (tb_cache_is_loading())
+		attributes |= tb_attribute(0);
 	for (uint32 i = 0; i < parts->nparts; i++)
 	{
 		const TbHeapPart *part = &parts->parts[i];
@@ -474,7 +480,7 @@ tb_heap_parts_note_cached(const TbHeapParts *parts)
 		/* What is true of few blocks need not be so of the table. */
 		if (all < tb_guc_direct_threshold || all < part->nblocks / 2.0)
 			continue;
-		tb_advice_note_columns(RelationGetRelid(part->rel), parts->attributes, found / all,
+		tb_advice_note_columns(RelationGetRelid(part->rel), attributes, found / all,
 							   Min(found + part->stats.blocks_direct +
 									   part->stats.blocks_kept,
 								   all) /

@@ -49,6 +49,11 @@ uint64_t tuples_size(const Program& program, uint64_t capacity) {
   return tuple_entries(program) * capacity * sizeof(uint32_t);
 }
 
+/* Pages, then the block of each if someone asks for tuple ids. */
+uint64_t pages_size(const Program& program, uint64_t pages) {
+  return pages * (uint64_t{TB_PAGE_SIZE} + (program.has_tids() ? sizeof(uint32_t) : 0));
+}
+
 constexpr uint64_t kMostTuples = uint64_t{1} << 32;  // group numbers and row numbers have 32 bits
 
 /* Room for so many is made before a chunk's rows are probed in pieces: a small table whose rows have thousands of
@@ -86,7 +91,7 @@ uint64_t lane_bytes_a_row(const Program& program) {
 
 uint64_t lane_device_bytes(const Program& program, uint64_t pages, uint64_t segment_rows) {
   const uint64_t array_rows = pages * TB_MAX_TUPLES_PER_PAGE, rows = std::max(array_rows, segment_rows);
-  uint64_t bytes = MemoryPool::rounded(pages * TB_PAGE_SIZE) +
+  uint64_t bytes = MemoryPool::rounded(pages_size(program, pages)) +
                    MemoryPool::rounded(lane_layout(program, array_rows).size) +
                    MemoryPool::rounded(places_size(program, array_rows)) + MemoryPool::rounded(arguments_size(program));
   if (groups_rows(program)) bytes += MemoryPool::rounded(rows * sizeof(uint32_t));
@@ -216,7 +221,7 @@ void ChunkLane::ensure_tuples(uint64_t capacity) {
 
 void ChunkLane::prepare(const Task& task) {
   std::visit(EachKind{[&](const PagesInput& input) {
-                        ensure_memory(uint64_t{input.npages} * TB_PAGE_SIZE,
+                        ensure_memory(pages_size(*query_.program, input.npages),
                                       uint64_t{input.npages} * TB_MAX_TUPLES_PER_PAGE);
                         if (input.layout) query_.prepare_layout(*input.layout);
                       },
@@ -314,8 +319,11 @@ void ChunkLane::upload_arguments() {
 
 void ChunkLane::upload_pages(const PagesInput& input) {
   fill_arrays(input.npages, uint64_t{input.npages} * TB_MAX_TUPLES_PER_PAGE, input.layout);
+  const uint64_t size = uint64_t{input.npages} * TB_PAGE_SIZE;
+  if (input.blocks) host_arguments().decode.blocks = device_pointer<const uint32_t>(data_.device(), size);
   upload_arguments();
-  upload(data_.device(), input.pages, uint64_t{input.npages} * TB_PAGE_SIZE);
+  upload(data_.device(), input.pages, size);
+  if (input.blocks) upload(data_.device() + size, input.blocks->data(), input.blocks->size() * sizeof(uint32_t));
 }
 
 /* Columns are copied one by one: their places in the slot need not have the
@@ -435,9 +443,29 @@ Function ChunkLane::sink_kernel() const {
 /* The step's last kernel; sink_begin_ was recorded before its first. */
 void ChunkLane::run_last(Function kernel, uint64_t threads) {
   launch(kernel, threads, pipeline_arguments());
+  if (rows_ && kernel == query_.code->project) drop_late_rows(threads);
   if (states_ && kernel == query_.code->reduce) query_.groups->take_states(states_.host(), query_.compute.get());
   read_outcome();
   sink_end_.record(query_.compute.get());
+}
+
+/* Of the rows that were projected, those that cannot be among the first of the order. Without memory for that, or while
+ * the kernels are compiled, all stay. */
+void ChunkLane::drop_late_rows(uint64_t threads) {
+  drops_rows_ = false;
+  if (!query_.first_key || query_.kept || !query_.kernels->first.ready()) return;
+  const Stream stream = query_.compute.get();
+  try {
+    if (!query_.first_bound)
+      query_.first_bound.emplace(*query_.context, query_.driver, *query_.first_key, query_.account, stream);
+    if (!first_rows_) first_rows_.emplace(*query_.context, query_.driver, query_.rows->shape(), query_.account);
+  } catch (const DeviceError& error) {
+    if (error.reason != TB_FALLBACK_DEVICE_MEMORY) throw;
+    query_.first_key.reset();
+    return;
+  }
+  drops_rows_ = true;
+  first_rows_->run(*query_.first_bound, query_.kernels->first.kernels(query_.driver), rows_->header(), threads, stream);
 }
 
 void ChunkLane::run_sink(Function kernel, uint64_t threads) {
@@ -711,8 +739,8 @@ bool ChunkLane::copy_rows() {
     run_sink(sink_kernel(), tuple_threads(tuples));
     return true;
   }
-  // A BUILD may leave rows with NULL keys out.
-  if (query_.parts ? store.nrows > tuples : store.nrows != tuples)
+  // A BUILD may leave rows with NULL keys out, and late rows have been dropped.
+  if (query_.parts || drops_rows_ ? store.nrows > tuples : store.nrows != tuples)
     throw DeviceError(TB_FALLBACK_DEVICE_LOST, "the device has not projected every tuple");
   if (store.nrows == 0) return false;
   state_ = State::COPYING;

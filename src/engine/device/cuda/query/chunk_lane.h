@@ -48,6 +48,7 @@
 #include "engine/device/cuda/query/row_range.h"
 #include "engine/device/cuda/query/stream_profile.h"
 #include "engine/device/cuda/segments/segment_batch.h"
+#include "engine/device/cuda/sort/first_rows.h"
 #include "engine/device/table_order.h"
 
 namespace turbine::cuda {
@@ -73,6 +74,8 @@ struct QueryResources {
   std::optional<GroupTable> groups;    // AGGREGATE
   std::vector<TaskStates> task_states;  // of `groups`, if it takes states
   std::optional<ProjectedRows> rows;   // PROJECT
+  std::optional<FirstKey> first_key;   // of those, only the first are wanted
+  std::optional<FirstRowsBound> first_bound;  // made by the first lane that has kernels for it
   std::optional<DeviceRows> parts;     // BUILD
   std::optional<DeviceRows> kept;      // PROJECT, if asked for; what finds no room here is in `rows`
   bool leaves_columns = false;         // besides: all rows must find room
@@ -223,6 +226,7 @@ class ChunkLane {
   uint64_t tuple_threads(uint64_t tuples) const;
   void run_sink(Function kernel, uint64_t threads);
   void run_last(Function kernel, uint64_t threads);
+  void drop_late_rows(uint64_t threads);
   void prepare_tuple_sink();
   void run_probe();
   void run_probe_kernel();
@@ -256,6 +260,8 @@ class ChunkLane {
   Block tuples_;     // device: 1 + njoins arrays; grouped: and group_of_row
   uint64_t tuple_capacity_ = 0;
   std::optional<LaneRows> rows_;  // PROJECT, BUILD
+  std::optional<FirstRows> first_rows_;  // if only the first rows of an order are wanted
+  bool drops_rows_ = false;  // in this task
   std::optional<SegmentBatch> batch_;  // of a task of segments
   uint64_t row_capacity_ = 0;
   LaneLayout layout_;

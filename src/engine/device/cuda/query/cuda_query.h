@@ -53,6 +53,8 @@ class CudaQuery : public DeviceQuery {
   void submit(const Task& task, Done done) override;
   void limit_rows(std::shared_ptr<const RowLimit> limit) override {
     limit_ = limit;
+    if (const auto key = limit->first_key(); key && resources_.rows && FirstRowsBound::suits(*key))
+      resources_.first_key = key;
     if (resources_.rows) resources_.rows->limit_rows(std::move(limit));
   }
   std::shared_ptr<StagedColumns> stage_columns(uint64_t bytes) override;
