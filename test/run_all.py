@@ -193,6 +193,10 @@ SUITES = {
         PYTHON + ["test/language.py"],
         "functions of LANGUAGE turbine mean the same on devices, in PostgreSQL and in PL/pgSQL, and harm nothing",
         ("--functions", "2000")),
+    "geometry": Suite(
+        PYTHON + ["test/geometry.py"],
+        "PostGIS's functions on devices give PostGIS's bits, or leave the row to it",
+        ("--rounds", "50")),
     "plcuda": Suite(
         PYTHON + ["test/plcuda.py"],
         "functions of LANGUAGE plcuda return what they should, and harm nothing whatever they do",
