@@ -317,8 +317,6 @@ def main():
         return 0
     bench = Bench()
     with cluster.Cluster("geometry", settings={"pg_turbine.device": options.device}) as server:
-        server.start()
-        server.create_extension("postgres")
         server.wait_for_service()
         with server.connect() as plain, server.connect() as forced:
             plain.query("SET pg_turbine.enabled = off")

@@ -161,6 +161,10 @@ SUITES = {
             "--queries", "250"],
         "random queries of cached tables on a GPU give PostgreSQL's answers",
         ("--queries", "20000")),
+    "gpu-geometry": Suite(
+        PYTHON + ["test/on_stand_in.py", "--seed", "4", "geometry.py", "--device", "gpu", "--pairs", "400"],
+        "PostGIS's functions on a GPU give PostGIS's bits",
+        ("--pairs", "4000")),
     "gpu-joins": Suite(
         PYTHON + ["test/on_stand_in.py", "--seed", "3", "join_fuzz.py", "--device", "gpu", "--seed", "2001", "--queries", "1000"],
         "random joins on a GPU give PostgreSQL's answers",
