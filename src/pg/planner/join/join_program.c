@@ -27,10 +27,12 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "turbine/grid.h"
 #include "turbine/mutant.h"
 #include "turbine/wire.h"
 
 #include "pg/errors/may_raise.h"
+#include "pg/planner/join/join_grid.h"
 #include "pg/planner/join/join_keys.h"
 #include "pg/planner/join/join_program.h"
 #include "pg/planner/join/serial_paths.h"
@@ -143,6 +145,7 @@ typedef struct SideJoin
 	bool		 matching; /* its conditions are being translated */
 	TbStageJoin *shown;
 	List		*stored;   /* StoredKey: the keys of its join table */
+	bool		 by_grid;  /* a cell is the only key */
 } SideJoin;
 
 typedef struct StoredKey
@@ -160,6 +163,7 @@ struct JoinSide
 	List		*joins;		   /* SideJoin */
 	List		*filters;	   /* RestrictInfo: of the tree's, those in the program */
 	List		*pruning_keys; /* TbPruningKey */
+	double		 entries;	   /* estimate: of a row that is built; 1 without a grid */
 	int			 last_full;	   /* index of the last FULL join; -1: none */
 	uint32		 join_table;   /* number, of inner sides */
 	bool		 needed;	   /* its rows; of FULL joins the probe side's are not */
@@ -398,6 +402,94 @@ needs_inner(const JoinSide *side, const TbTreeJoin *join, int index)
 		(join->kind == TB_JOIN_INNER || join->kind == TB_JOIN_SEMI);
 }
 
+static TbTypeInfo
+type_of_grid(TbGridKind kind)
+{
+	TbTypeInfo info = {0};
+
+	info.type = kind == TB_GRID_CELLS ? TB_TYPE_INT4 : TB_TYPE_INT8;
+	return info;
+}
+
+static bool
+translate_number(TbTranslator *t, double number, TbValue *value)
+{
+	return tb_translate(t,
+						(Expr *) makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8),
+										   Float8GetDatum(number), false,
+										   FLOAT8PASSBYVAL),
+						value);
+}
+
+/* The cell that a point lies in. */
+static bool
+add_point_cell(JoinSide *side, const SideJoin *join, const TbGridClause *clause,
+			   const TbGrid *grid)
+{
+	TbValue args[2];
+	TbValue cell;
+
+	if (!tb_translate(&side->t, clause->point, &args[0]) ||
+		!translate_number(&side->t, grid->size, &args[1]))
+		return false;
+	cell = tb_builder_expr(side->t.builder, TB_EXPR_GRID, type_of_grid(TB_GRID_POINT),
+						   TB_GRID_POINT, lengthof(args), args, args[0].nullable);
+	tb_builder_join_key(side->t.builder, join->index, &cell);
+	return true;
+}
+
+/* A row for each cell that the shape has, behind the side's own joins. */
+static bool
+add_shape_cells(JoinSide *inner, const TbGridClause *clause, const TbGrid *grid)
+{
+	TbBuilder *builder = inner->t.builder;
+	TbTypeInfo integer = {TB_TYPE_INT4, 0, 0};
+	TbValue	   args[4];
+	TbValue	   value;
+	uint32	   series;
+
+	if (!tb_translate(&inner->t, clause->shape, &args[0]) ||
+		!translate_number(&inner->t, clause->radius, &args[1]) ||
+		!translate_number(&inner->t, grid->size, &args[2]))
+		return false;
+	/* As many as it has. */
+	value = tb_builder_expr(builder, TB_EXPR_GRID, type_of_grid(TB_GRID_CELLS),
+							TB_GRID_CELLS, 3, args, args[0].nullable);
+	series = tb_builder_add_join(builder, TB_JOIN_SERIES, TB_NONE);
+	tb_builder_join_key(builder, series, &value);
+	/* Each is the key of its row. */
+	args[3] = tb_builder_payload(builder, series, 0, integer, false);
+	value = tb_builder_expr(builder, TB_EXPR_GRID, type_of_grid(TB_GRID_CELL), TB_GRID_CELL,
+							4, args, args[0].nullable);
+	tb_builder_add_key(builder, &value);
+	inner->entries = grid->entries;
+	return true;
+}
+
+/* Where no equality finds rows, and a clause about points and shapes does: cells of a grid
+ * as the key. False: a side's geometry can not be computed. */
+static bool
+add_grid(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids outer)
+{
+	const TbTreeJoin *of = join->join;
+	TbGridClause	  clause;
+	TbGrid			  grid;
+
+	/* A FULL join's table keeps rows that have no cell. */
+	if (of->kind == TB_JOIN_FULL ||
+		tb_grid_find(program->root, of->conditions, outer, of->inner->relids, &clause) ==
+			NULL ||
+		!tb_grid_choose(program->root, &clause, side->tree->probe_side->rows,
+						of->inner->rows, &grid))
+		return true;
+	if (!add_point_cell(side, join, &clause, &grid))
+		return refuse_program(program, side->t.reason);
+	if (!add_shape_cells(join->inner, &clause, &grid))
+		return refuse_program(program, join->inner->t.reason);
+	join->by_grid = true;
+	return true;
+}
+
 /* Keys, then what is left as the residual. */
 static bool
 add_conditions(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids outer)
@@ -421,6 +513,8 @@ add_conditions(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids ou
 		if (rinfo->can_join && rinfo->mergeopfamilies != NIL)
 			unique = false;
 	}
+	if (join->shown->keys == NIL && !add_grid(program, side, join, outer))
+		return false;
 	if (others != NIL && !add_residual(program, side, join, others, &residual))
 		return false;
 	if (join->shown->keys == NIL)
@@ -632,6 +726,7 @@ make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed, bool is_main)
 	side->needed = needed;
 	side->is_main = is_main;
 	side->last_full = last_full_join(tree);
+	side->entries = 1;
 	side->source = tree->source;
 	/* Locked since the query was parsed; the descriptor is the relcache's. */
 	if (side->source == NULL)
@@ -694,7 +789,10 @@ describe_joins(TbStage *stage, const JoinSide *side, double rows)
 
 		stage->joins = lappend(stage->joins, join->shown);
 		stage->info.work.probes += rows;
-		if (join->shown->keys == NIL)
+		if (join->by_grid)
+			stage->info.work.candidates +=
+				Max(rows, join->join->rows) * TB_GRID_CANDIDATES;
+		else if (join->shown->keys == NIL)
 			stage->info.work.candidates += rows * join->join->inner->rows;
 		stage->info.work.matches += join->join->rows;
 		rows = join->join->rows;
@@ -856,7 +954,7 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 	stage->info.work.reaching = side->joins != NIL ? side->tree->rows * factor :
 													 stage->info.work.passing;
 	if (sink == TB_SINK_BUILD)
-		stage->info.work.built = side->tree->rows;
+		stage->info.work.built = side->tree->rows * side->entries;
 	if (sink == TB_SINK_PROJECT)
 		stage->info.work.projected = side->tree->rows;
 	stage->source = side->source;
@@ -888,7 +986,7 @@ can_run(const TbStage *stage, const Bitmapset *built)
 											stage->program->joins.offset);
 
 	for (uint32 i = 0; i < stage->program->joins.count; i++)
-		if (!bms_is_member(joins[i].join_table, built))
+		if (joins[i].kind != TB_JOIN_SERIES && !bms_is_member(joins[i].join_table, built))
 			return false;
 	return true;
 }

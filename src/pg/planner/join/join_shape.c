@@ -31,6 +31,7 @@
 
 #include "pg/planner/cost.h"
 #include "pg/planner/join/join_filter.h"
+#include "pg/planner/join/join_grid.h"
 #include "pg/planner/join/join_keys.h"
 #include "pg/planner/join/join_shape.h"
 #include "pg/settings/guc.h"
@@ -103,11 +104,24 @@ is_key(const RestrictInfo *rinfo, Relids outer, Relids inner)
 		 bms_is_subset(rinfo->left_relids, inner));
 }
 
+/* Whether cells of a grid are its key. */
+static bool
+uses_grid(PlannerInfo *root, const TbTreeJoin *join, Relids outer)
+{
+	TbGridClause clause;
+
+	return join->kind != TB_JOIN_FULL &&
+		tb_grid_find(root, join->conditions, outer, join->inner->relids, &clause) != NULL;
+}
+
 static int
-count_keys(const TbTreeJoin *join, Relids outer)
+count_keys(PlannerInfo *root, const TbTreeJoin *join, Relids outer)
 {
 	int		  count = 0;
 	ListCell *lc;
+
+	if (uses_grid(root, join, outer))
+		return 1;
 
 	foreach(lc, join->conditions)
 		if (is_key(lfirst(lc), outer, join->inner->relids))
@@ -122,6 +136,8 @@ rejected_rows(PlannerInfo *root, const TbTreeJoin *join, Relids outer, double ro
 	List	 *others = NIL;
 	ListCell *lc;
 
+	if (uses_grid(root, join, outer))
+		return Max(rows, join->rows) * (TB_GRID_CANDIDATES - 1);
 	foreach(lc, join->conditions)
 		if (!is_key(lfirst(lc), outer, join->inner->relids))
 			others = lappend(others, lfirst(lc));
@@ -148,7 +164,7 @@ tree_cost(PlannerInfo *root, const TbJoinTree *tree)
 		ShapeCost		  inner = tree_cost(root, join->inner);
 
 		cost.ns += inner.ns + tb_cost_build_ns(join->inner->rows) +
-			tb_cost_probe_ns(rows, count_keys(join, outer),
+			tb_cost_probe_ns(rows, count_keys(root, join, outer),
 							 rejected_rows(root, join, outer, rows), join->rows);
 		cost.joined += inner.joined;
 		/* Of its last join, too: they become a join table. */
@@ -263,6 +279,10 @@ typedef struct RegionClause
 	RestrictInfo *rinfo;
 	uint32		  inputs;
 	double		  selectivity;
+	/* A grid finds rows by it: the inputs that have the points, and the shapes. Either side
+	 * may be the points'. */
+	uint32 points[2];
+	uint32 shapes[2];
 } RegionClause;
 
 typedef struct Region
@@ -409,7 +429,9 @@ inputs_of(const Region *region, Relids relids)
 static bool
 find_required(const Region *region, RegionItem *item)
 {
-	ListCell *lc;
+	Relids		 outers = NULL;
+	TbGridClause clause;
+	ListCell	*lc;
 
 	item->keyless = true;
 	foreach(lc, item->filter->conditions)
@@ -421,9 +443,13 @@ find_required(const Region *region, RegionItem *item)
 		if (inputs == 0 && !bms_is_empty(outer))
 			return false;
 		item->required |= inputs;
+		outers = bms_add_members(outers, outer);
 		if (tb_join_key_clause(rinfo))
 			item->keyless = false;
 	}
+	if (tb_grid_find(region->root, item->filter->conditions, outers, item->tree->relids,
+					 &clause) != NULL)
+		item->keyless = false;
 	return true;
 }
 
@@ -492,6 +518,26 @@ add_edges_of_class(Region *region, const EquivalenceClass *ec, int key)
 	pfree(inputs);
 }
 
+/* Of a clause between two relations: which of them may be the points of a grid. */
+static void
+find_grid_sides(const Region *region, RegionClause *clause, Relids one, Relids other)
+{
+	TbGridClause grid;
+
+	clause->points[0] = clause->points[1] = 0;
+	clause->shapes[0] = clause->shapes[1] = 0;
+	if (tb_grid_clause(region->root, clause->rinfo, one, other, &grid))
+	{
+		clause->points[0] = inputs_of(region, one);
+		clause->shapes[0] = inputs_of(region, other);
+	}
+	if (tb_grid_clause(region->root, clause->rinfo, other, one, &grid))
+	{
+		clause->points[1] = inputs_of(region, other);
+		clause->shapes[1] = inputs_of(region, one);
+	}
+}
+
 /* A clause has no selectivity of its own among those that keys find if it is a key. */
 static void
 add_clause(Region *region, RestrictInfo *rinfo)
@@ -513,6 +559,7 @@ add_clause(Region *region, RestrictInfo *rinfo)
 	rest = bms_del_member(bms_copy(rinfo->clause_relids), first);
 	clause->selectivity = join_selectivity(region->root, list_make1(rinfo), rest,
 										   bms_make_singleton(first));
+	find_grid_sides(region, clause, bms_make_singleton(first), rest);
 }
 
 /* Finds what connects inputs. To be called once the trees of all items are what they shall
@@ -541,6 +588,17 @@ joins_sets(const RegionClause *clause, uint32 one, uint32 other)
 {
 	return (clause->inputs & ~(one | other)) == 0 && (clause->inputs & one) != 0 &&
 		(clause->inputs & other) != 0;
+}
+
+/* Whether a grid finds rows of a set by points of another. */
+static bool
+finds_by_grid(const RegionClause *clause, uint32 probe, uint32 build)
+{
+	for (int i = 0; i < 2; i++)
+		if (clause->points[i] != 0 && clause->shapes[i] != 0 &&
+			(clause->points[i] & ~probe) == 0 && (clause->shapes[i] & ~build) == 0)
+			return true;
+	return false;
 }
 
 /* Whether a condition connects two sets of inputs; `nkeys`: of the keys by which rows are
@@ -575,14 +633,27 @@ region_connected(const Region *region, uint32 one, uint32 other, int *nkeys)
 	return false;
 }
 
-/* The share of rows found by keys that the other conditions between both leave. */
+/* The number of keys if equalities have `nkeys`, with the cells of a grid. */
+static int
+keys_with_grid(const Region *region, uint32 probe, uint32 build, int nkeys)
+{
+	for (int i = 0; nkeys == 0 && i < region->nclauses; i++)
+		if (finds_by_grid(&region->clauses[i], probe, build))
+			nkeys = 1;
+	return nkeys;
+}
+
+/* The share of rows found by keys that the other conditions between both leave. `by_grid`:
+ * cells are the key, of which a clause leaves some candidates. */
 static double
-region_selectivity(const Region *region, uint32 one, uint32 other)
+region_selectivity(const Region *region, uint32 one, uint32 other, bool by_grid)
 {
 	double selectivity = 1;
 
 	for (int i = 0; i < region->nclauses; i++)
-		if (joins_sets(&region->clauses[i], one, other))
+		if (by_grid && finds_by_grid(&region->clauses[i], one, other))
+			selectivity /= TB_GRID_CANDIDATES;
+		else if (joins_sets(&region->clauses[i], one, other))
 			selectivity *= region->clauses[i].selectivity;
 	return selectivity;
 }
@@ -756,20 +827,23 @@ consider_join(Search *search, uint32 probe, uint32 build)
 	const Stream *outer = &search->streams[probe];
 	const Stream *inner = &search->streams[build];
 	double		  rejected;
+	int			  nequal;
 	int			  nkeys;
 
 	if (!is_found(search, probe) || !is_found(search, build) ||
 		!may_stream_set(search, probe))
 		return;
-	if (!region_connected(region, probe, build, &nkeys) && !search->crosses)
+	if (!region_connected(region, probe, build, &nequal) && !search->crosses)
 		return;
+	nkeys = keys_with_grid(region, probe, build, nequal);
 	if (stream->rows < 0)
 		stream->rows = clamp_row_est(
 			outer->rows * inner->rows *
 			join_selectivity(region->root, region_conditions(region, probe, build),
 							 region_visible(region, probe), region_visible(region, build)));
 	rejected = nkeys > 0 ?
-		rows_rejected_by(stream->rows, region_selectivity(region, probe, build)) :
+		rows_rejected_by(stream->rows,
+						 region_selectivity(region, probe, build, nequal == 0)) :
 		Max(outer->rows * inner->rows - stream->rows, 0);
 	keep_cheapest(stream,
 				  outer->ns + inner->ns + tb_cost_build_ns(inner->rows) +
