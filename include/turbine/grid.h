@@ -99,6 +99,15 @@ tb_geometry_double(const uint8_t *bytes, uint32_t at)
 	return value;
 }
 
+/* Coordinates beyond the floats have the greatest float in a box: a greatest side is open there. */
+static inline double
+tb_unclamped(double side)
+{
+	const double most = 0x1.fffffep127;
+
+	return side >= most ? __builtin_inf() : side;
+}
+
 /* What follows has no box of its own: a point, a line of two points, or either as the only
  * member of a multi-geometry or a collection. `at`: of the type. */
 static inline TbExtent
@@ -175,10 +184,10 @@ tb_geometry_extent(const uint8_t *bytes, uint32_t length, int *is_point, TbBox *
 		*is_point = 1;
 		return tb_extent_of_coordinates(bytes, length, at + dimensions * 8, dimensions, box);
 	}
-	box->xmin = tb_geometry_float(bytes, at);
-	box->xmax = tb_geometry_float(bytes, at + 4);
-	box->ymin = tb_geometry_float(bytes, at + 8);
-	box->ymax = tb_geometry_float(bytes, at + 12);
+	box->xmin = -tb_unclamped(-tb_geometry_float(bytes, at));
+	box->xmax = tb_unclamped(tb_geometry_float(bytes, at + 4));
+	box->ymin = -tb_unclamped(-tb_geometry_float(bytes, at + 8));
+	box->ymax = tb_unclamped(tb_geometry_float(bytes, at + 12));
 	return box->xmin <= box->xmax && box->ymin <= box->ymax ? TB_EXTENT_BOX :
 															  TB_EXTENT_UNKNOWN;
 }

@@ -107,6 +107,51 @@ TEST(SeriesJoin, Grouped) {
   EXPECT_TRUE(code.has_kernel("tb_probe"));
 }
 
+/* BUILD: the rows of a series share their text, which may be NULL, empty, or another row's equal. */
+TEST(SeriesJoin, RowsShareTheirText) {
+  ProgramWriter w;
+  const uint32_t length = w.column(TB_TYPE_INT4, true);
+  const uint32_t text = w.column(TB_TYPE_TEXT, true);
+  const uint32_t join = w.join(TB_JOIN_SERIES, {length}, TB_NONE);
+  w.keys = {w.payload(join, 1, TB_TYPE_INT4)};
+  w.outputs = {length, text};
+  const CompiledPipeline code(w.blob(TB_SINK_BUILD));
+  std::mt19937_64 random(3);
+  for (uint32_t rows : kSeriesRowCounts) {
+    std::vector<CellColumn> source = {series_lengths(rows, random), {TB_TYPE_TEXT, true}};
+    for (uint32_t row = 0; row < rows; row++)
+      source[1].cells.push_back(random() % 4 ? Cell(std::string(random() % 3 * 9, 'a' + row % 3)) : Cell());
+    std::vector<std::pair<std::string, std::string>> expected, found;
+    uint64_t bytes = 0;
+    for (uint32_t row = 0; row < rows; row++) {
+      const int32_t count = series_length(source[0].cells[row]);
+      const Cell& t = source[1].cells[row];
+      if (count > 0 && t) bytes += t->size();
+      for (int32_t n = 0; n < count; n++) expected.emplace_back(*cell(n), t ? "=" + *t : "null");
+    }
+    const CellMemory memory(source);
+    const std::string params = ParamWriter().block();
+    GrowingStore store(code.program());
+    PipelineCall run(memory.data, rows, params);
+    const TbJoinTable* none[] = {nullptr};
+    run.args.bytes = memory.bytes();
+    run.args.tables = none;
+    run.args.store = &store.s;
+    run.args.make_room = GrowingStore::make_room;
+    code.pipeline(&run.args);
+    ASSERT_EQ(run.args.status, TB_PIPELINE_DONE);
+    for (uint64_t row = 0; row < store.s.nrows; row++) {
+      const Cell t = store.read(2, row);
+      found.emplace_back(*store.read(0, row), t ? "=" + *t : "null");
+    }
+    std::sort(expected.begin(), expected.end());
+    std::sort(found.begin(), found.end());
+    EXPECT_EQ(found, expected) << rows << " rows";
+    // A batch may end within a series.
+    EXPECT_LE(store.s.arena_used, bytes + 27 * (store.s.nrows / TB_TILE_ROWS + 2));
+  }
+}
+
 TEST(SeriesJoin, WhatAProgramMayNotSay) {
   auto parses = [](auto change) {
     ProgramWriter w;

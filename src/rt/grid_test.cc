@@ -125,6 +125,19 @@ TEST(GridTest, OutermostCells) {
   EXPECT_EQ(grid_cells(grid_polygon(0, 200, 0, 200), 0, 1).errors, 0u);
 }
 
+/* PostGIS clamps boxes to floats; whatever lies beyond them still finds its shape, or the shape is a verdict. */
+TEST(GridTest, BeyondFloats) {
+  const float most = std::numeric_limits<float>::max();
+  const double size = std::ldexp(1.0, 98);
+  uint32_t errors = 0;
+  const int64_t key = grid_key(grid_point(1e150, 0), size, &errors);
+  const GridCells cells = grid_cells(grid_polygon(most, most, 0, 1), 0, size);
+  EXPECT_EQ(cells.errors | errors, 0u);
+  EXPECT_TRUE(cells.keys.contains(key));
+  EXPECT_NE(grid_cells(grid_polygon(0, most, 0, 1), 0, 1).errors, 0u);
+  EXPECT_NE(grid_cells(grid_polygon(-most, 0, 0, 1), 0, size).errors, 0u);
+}
+
 TEST(GridTest, EmptyNanAndDamaged) {
   std::string empty = head(0);
   append(empty, uint32_t{TB_SHAPE_POINT});

@@ -129,7 +129,8 @@ sample_of(PlannerInfo *root, const Expr *expr)
 	if (!IsA(expr, Var) || var->varlevelsup > 0 || var->varattno <= 0)
 		return NULL;
 	rte = planner_rt_fetch(var->varno, root);
-	if (rte->rtekind != RTE_RELATION || rte->relkind != RELKIND_RELATION || rte->inh)
+	if (rte->rtekind != RTE_RELATION || rte->inh ||
+		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW))
 		return NULL;
 	foreach(lc, planning->shape_samples)
 	{
@@ -153,6 +154,11 @@ sample_of(PlannerInfo *root, const Expr *expr)
 static const char *const predicates[] = {
 	"st_contains", "st_within",	  "st_covers", "st_coveredby",
 	"st_intersects", "st_dwithin", "geometry_overlaps",
+};
+
+/* Whose results are points. */
+static const char *const point_makers[] = {
+	"st_makepoint", "st_makepointm", "st_point", "st_pointz", "st_pointm", "st_pointzm",
 };
 
 /* The name of the function, one of PostGIS's that the catalogue has; NULL: it is none. */
@@ -233,8 +239,10 @@ makes_point(const FuncExpr *call, bool *of_argument)
 
 	*of_argument = name != NULL &&
 		(strcmp(name, "st_setsrid") == 0 || strcmp(name, "st_snaptogrid") == 0);
-	return name != NULL &&
-		(*of_argument || strcmp(name, "st_makepoint") == 0 || strcmp(name, "st_point") == 0);
+	for (int i = 0; name != NULL && i < (int) lengthof(point_makers); i++)
+		if (strcmp(name, point_makers[i]) == 0)
+			return true;
+	return *of_argument;
 }
 
 static bool
