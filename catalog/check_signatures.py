@@ -4,7 +4,8 @@ The macro must exist in fmgroids.h, and name, argument and result types of the
 function with that OID (from postgres.bki) must be those of the row. A variant
 "field:..." drops the first, text argument; a time zone is a last argument that
 the function does not have ("zone:name": it is the first); "interval:..." has a
-number in place of the interval.
+number in place of the interval. PostGIS's functions are not in that catalog: of
+them only the signature is checked against the row's types.
 """
 import argparse
 import re
@@ -46,7 +47,23 @@ def read_functions(path):
     return functions
 
 
+POSTGIS_NAMES = {'GEOMETRY': 'geometry', 'FLOAT8': 'double precision', 'INT4': 'integer', 'BOOL': 'boolean'}
+
+
+def check_of_postgis(row):
+    """PostgreSQL's catalog has no such function: the row's signature must be that of its own types, which the planner
+    looks for (src/pg/convert/postgis.c)."""
+    if row.result not in POSTGIS_NAMES or not set(row.args) <= set(POSTGIS_NAMES):
+        return 'a type that src/pg/convert/postgis.c does not look for'
+    types = ','.join(POSTGIS_NAMES[a] for a in row.args)
+    if not re.fullmatch(r'[a-z][a-z0-9_]*\(' + re.escape(types) + r'\)', row.signature):
+        return f'the signature is no name with ({types})'
+    return None
+
+
 def check(row, macros, functions):
+    if row.of_postgis:
+        return check_of_postgis(row)
     if row.macro not in macros:
         return f'{row.macro} is not in fmgroids.h'
     name, result, args = functions[macros[row.macro]]

@@ -19,10 +19,12 @@ BEGIN, END = '<!-- generated: operators -->\n', '<!-- end of what is generated -
 INTERNAL = {'textlen', 'dround', 'dtrunc', 'dexp', 'dlog1', 'dlog10', 'like', 'notlike'}
 TYPE_NAMES = {'timestamp without time zone': 'timestamp', 'timestamp with time zone': 'timestamptz',
               'character': 'char', 'bpchar': 'char'}
-FAMILIES = ('Numbers and booleans', 'Dates and times', 'Text')
+FAMILIES = ('Numbers and booleans', 'Dates and times', 'Text', 'Geometry (PostGIS)')
 TIMES, TEXTS = {'date', 'timestamp', 'timestamptz', 'interval'}, {'text', 'char'}
 # Called by name as often as by their operator.
 ALSO_CALLED = {'starts_with'}
+# PostgreSQL's catalogs do not name them.
+POSTGIS_OPERATORS = {'geometry_overlaps': '&&', 'geometry_within': '@', 'geometry_contains': '~'}
 OPERATOR_NAMES = {'~~': 'LIKE', '!~~': 'NOT LIKE'}
 COMPARISONS = ('=', '<>', '<', '<=', '>', '>=')
 PATTERN = 'pattern constant'
@@ -63,7 +65,8 @@ class Form:
     """How SQL writes one row: its line's kind, and what of that line it fills in."""
 
     def __init__(self, row, macros, operators, casts):
-        oid, self.types = macros[row.macro], types_of(row)
+        self.of_postgis = row.of_postgis
+        oid, self.types = None if row.of_postgis else macros[row.macro], types_of(row)
         self.name = name_of(row)
         kind, _, detail = row.variant.partition(':')
         self.notes = [note for flag, note in (('RAISES', 'may raise'), ('INEXACT', 'on a GPU inexact')) if flag in row.flags]
@@ -74,6 +77,8 @@ class Form:
             self.kind, self.name = 'interval', '+'
         elif row.variant == 'zone:name':
             self.kind, self.name, self.types = 'zone', 'AT TIME ZONE', [self.types[1], 'a constant zone']
+        elif self.name in POSTGIS_OPERATORS:
+            self.kind, self.name = 'operator', POSTGIS_OPERATORS[self.name]
         elif oid in operators:
             self.kind, self.name = 'operator', operators[oid][0]
         elif oid in casts or row.variant == 'typmod':
@@ -92,6 +97,8 @@ class Form:
     def family(self):
         """Text only if no date or time is there: AT TIME ZONE and fields have texts, too."""
         types = set(self.types)
+        if self.of_postgis:
+            return 'Geometry (PostGIS)'
         if self.kind == 'field' or types & TIMES:
             return 'Dates and times'
         return 'Text' if types & TEXTS else 'Numbers and booleans'

@@ -22,6 +22,11 @@ class Row:
     section: str
 
     @property
+    def of_postgis(self):
+        """A function of that extension: it has no fixed OID, and is there only if the extension is."""
+        return self.macro == 'POSTGIS'
+
+    @property
     def zoned(self):
         """The last argument is a time zone's table, which SQL does not have there."""
         kind = self.variant.partition(':')[0]

@@ -20,13 +20,16 @@
 #define NUM128 TB_TYPE_NUM128
 #define TEXT TB_TYPE_TEXT
 #define BPCHAR TB_TYPE_BPCHAR
+#define GEOMETRY TB_TYPE_GEOMETRY
 
 #define RAISES TB_FN_RAISES
 #define SCALED TB_FN_SCALED
 #define INEXACT TB_FN_INEXACT
+#define BUILDS TB_FN_BUILDS
+#define NULLS TB_FN_NULLS
 
-#define COUNT_ARGS_(a, b, c, d, n, ...) n
-#define COUNT_ARGS(...) COUNT_ARGS_(__VA_ARGS__, 4, 3, 2, 1, 0)
+#define COUNT_ARGS_(a, b, c, d, e, n, ...) n
+#define COUNT_ARGS(...) COUNT_ARGS_(__VA_ARGS__, 5, 4, 3, 2, 1, 0)
 #define LIST(...) {__VA_ARGS__}
 
 const TbFunction tb_functions[] = {

@@ -10,7 +10,12 @@
 #define TB_FN_RAISES 0x01u
 #define TB_FN_SCALED 0x02u
 #define TB_FN_INEXACT 0x04u
-#define TB_FN_MAX_ARGS 4
+#define TB_FN_BUILDS 0x08u
+#define TB_FN_NULLS 0x10u
+#define TB_FN_MAX_ARGS 5
+
+/* Bytes that a body with TB_FN_BUILDS may write its result to: a point of four coordinates. */
+#define TB_BUILT_BYTES 48
 
 typedef enum TbFunctionId
 {

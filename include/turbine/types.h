@@ -24,7 +24,7 @@ typedef enum TbType
 } TbType;
 
 /*
- * A text value in column memory: a view that borrows the bytes of its chunk.
+ * A value of a text type in column memory: a view that borrows the bytes of its chunk.
  *
  * OFFSET SIZE  FIELD
  *      0    4  length   bytes, without any header or padding
@@ -74,10 +74,18 @@ tb_type_name(uint32_t type)
 	}
 }
 
+/* Text and bpchar: characters, which have a collation. */
+static inline int
+tb_type_is_character(uint32_t type)
+{
+	return type == TB_TYPE_TEXT || type == TB_TYPE_BPCHAR;
+}
+
+/* Whether values are views of bytes: text, bpchar, and geometry, which is kept alike. */
 static inline int
 tb_type_is_text(uint32_t type)
 {
-	return type == TB_TYPE_TEXT || type == TB_TYPE_BPCHAR;
+	return tb_type_is_character(type) || type == TB_TYPE_GEOMETRY;
 }
 
 /* Signed integers of 2, 4 or 8 bytes, in their order; NUM64 in units of its scale. */

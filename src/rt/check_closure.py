@@ -19,7 +19,7 @@ HOST_MAY_NEED = {'exp', 'log', 'log10', 'pow', 'sin', 'cos', 'tan', 'cbrt', 'rin
 IR_TYPES = {'BOOL': 'i1', 'INT2': 'i16', 'INT4': 'i32', 'INT8': 'i64', 'FLOAT4': 'float',
             'FLOAT8': 'double', 'DATE': 'i32', 'TIMESTAMP': 'i64', 'TIMESTAMPTZ': 'i64',
             'NUM64': 'i64', 'NUM128': 'i128'}
-TEXTS = ('TEXT', 'BPCHAR')
+TEXTS = ('TEXT', 'BPCHAR', 'GEOMETRY')
 
 
 def run(*command):
@@ -45,8 +45,12 @@ def expected_signature(row, target):
         args += ['ptr', 'i32'] if arg in TEXTS else wide if arg == 'NUM128' else [IR_TYPES[arg]]
     if 'SCALED' in row.flags:
         args += ['i32', 'i32']
+    if 'BUILDS' in row.flags:
+        args += ['ptr']
     if row.result in TEXTS:
         args += ['ptr', 'ptr']
+    if 'NULLS' in row.flags:
+        args += ['ptr']
     if 'RAISES' in row.flags:
         args += ['ptr']
     if row.result in TEXTS:

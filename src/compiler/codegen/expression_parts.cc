@@ -25,6 +25,9 @@ constexpr uint32_t kMostGroups = 8;
 constexpr uint32_t kMostRoots = 4;
 constexpr uint32_t kUncutRoots = 3;
 
+/* A result that was built lies on the stack of the function that calls the body: it does not leave that function. */
+bool stays(const TbExpr& e) { return e.type == TB_TYPE_GEOMETRY; }
+
 bool is_leaf(const TbExpr& e) { return e.op == TB_EXPR_COLUMN || e.op == TB_EXPR_PARAM || e.op == TB_EXPR_LOCAL; }
 
 /* Beyond this a weight is only "too much": operands that are shared count for each of their users. */
@@ -89,7 +92,7 @@ ExpressionParts::ExpressionParts(const Program& program, uint32_t most_weight)
     if (uncut || weight_[i] <= most_weight_) continue;
     cut_operands(e);
     weight_[i] = own_weight(e) + operand_weights(e);
-    if (weight_[i] > most_weight_ && is_list(e) && !open_[i]) group_operands(i, e);
+    if (weight_[i] > most_weight_ && is_list(e) && !open_[i] && !stays(e)) group_operands(i, e);
   }
   cut_roots();
   note_readers();
@@ -137,7 +140,7 @@ uint32_t ExpressionParts::operand_weights(const TbExpr& e) const {
 /* What makes the user too heavy, or would be in each of its groups. */
 void ExpressionParts::cut_operands(const TbExpr& e) {
   for (uint32_t arg : program_.args(e)) {
-    if (is_leaf(program_.expr(arg)) || open_[arg]) continue;
+    if (is_leaf(program_.expr(arg)) || open_[arg] || stays(program_.expr(arg))) continue;
     if (weight_[arg] > most_weight_ / 4 || (is_shared(arg) && weight_[arg] > kSharedWeight)) is_part_[arg] = true;
   }
 }
@@ -208,7 +211,7 @@ void ExpressionParts::cut_roots() {
   const std::vector<uint32_t> all = roots();
   for (uint32_t root : all) {
     if (weight_together(all) <= uint64_t{kMostRoots} * most_weight_) return;
-    if (!is_part_[root] && weight_[root] > 2 * kCallWeight) is_part_[root] = true;
+    if (!is_part_[root] && weight_[root] > 2 * kCallWeight && !stays(program_.expr(root))) is_part_[root] = true;
   }
 }
 

@@ -50,7 +50,8 @@ llvm::Type* RowEmitter::type_of(uint32_t tb_type) {
     case TB_TYPE_FLOAT8: return ir_.getDoubleTy();
     case TB_TYPE_NUM128: return ir_.getInt128Ty();
     case TB_TYPE_TEXT:
-    case TB_TYPE_BPCHAR: return ir_.getPtrTy();
+    case TB_TYPE_BPCHAR:
+    case TB_TYPE_GEOMETRY: return ir_.getPtrTy();
     default: return ir_.getInt64Ty();
   }
 }
@@ -413,14 +414,26 @@ RowValue RowEmitter::call_now(const TbFunction& fn, llvm::ArrayRef<RowValue> arg
     operands.push_back(ir_.getInt32(arg_scale));
     operands.push_back(ir_.getInt32(e.scale));
   }
-  llvm::AllocaInst *out_text = nullptr, *out_length = nullptr;
+  llvm::BasicBlock& entry = ir_.GetInsertBlock()->getParent()->getEntryBlock();
+  llvm::IRBuilder<> at_entry(&entry, entry.getFirstInsertionPt());
+  if (fn.flags & TB_FN_BUILDS) {
+    // A place of its own for each call: the row may use several results at once.
+    llvm::AllocaInst* built = at_entry.CreateAlloca(llvm::ArrayType::get(ir_.getInt8Ty(), TB_BUILT_BYTES), nullptr,
+                                                    "built");
+    built->setAlignment(llvm::Align(sizeof(uint64_t)));
+    operands.push_back(built);
+  }
+  llvm::AllocaInst *out_text = nullptr, *out_length = nullptr, *out_null = nullptr;
   if (tb_type_is_text(fn.result)) {
-    llvm::BasicBlock& entry = ir_.GetInsertBlock()->getParent()->getEntryBlock();
-    llvm::IRBuilder<> at_entry(&entry, entry.getFirstInsertionPt());
     out_text = at_entry.CreateAlloca(ir_.getPtrTy());
     out_length = at_entry.CreateAlloca(ir_.getInt32Ty());
     operands.push_back(out_text);
     operands.push_back(out_length);
+  }
+  if (fn.flags & TB_FN_NULLS) {
+    out_null = at_entry.CreateAlloca(ir_.getInt8Ty(), nullptr, "is_null");
+    ir_.CreateStore(ir_.getInt8(0), out_null);
+    operands.push_back(out_null);
   }
   if (fn.flags & TB_FN_RAISES) {
     ir_.CreateStore(ir_.getInt32(0), error_slot());
@@ -429,6 +442,8 @@ RowValue RowEmitter::call_now(const TbFunction& fn, llvm::ArrayRef<RowValue> arg
   Value* returned = call_rt(fn.symbol, operands);
   if (fn.flags & TB_FN_RAISES)
     add_errors(ir_.CreateLoad(ir_.getInt32Ty(), error_slot()), and_maybe(active, not_null(result)));
+  if (out_null)
+    result.null = or_maybe(result.null, ir_.CreateICmpNE(ir_.CreateLoad(ir_.getInt8Ty(), out_null), ir_.getInt8(0)));
   if (out_text) {
     result.value = ir_.CreateLoad(ir_.getPtrTy(), out_text);
     result.length = ir_.CreateLoad(ir_.getInt32Ty(), out_length);
@@ -465,6 +480,12 @@ RowValue RowEmitter::eval_call(uint32_t function, llvm::ArrayRef<RowValue> args,
   llvm::PHINode* phi = ir_.CreatePHI(result.value->getType(), 2);
   phi->addIncoming(llvm::Constant::getNullValue(phi->getType()), before);
   phi->addIncoming(result.value, call_end);
+  llvm::PHINode* null = nullptr;
+  if (result.null) {
+    null = ir_.CreatePHI(ir_.getInt1Ty(), 2);
+    null->addIncoming(ir_.getFalse(), before);
+    null->addIncoming(result.null, call_end);
+  }
   if (errors_called) {
     llvm::PHINode* bits = ir_.CreatePHI(ir_.getInt32Ty(), 2);
     bits->addIncoming(ir_.getInt32(0), before);
@@ -475,6 +496,7 @@ RowValue RowEmitter::eval_call(uint32_t function, llvm::ArrayRef<RowValue> args,
   }
   RowValue out;
   out.value = phi;
+  out.null = null;
   for (const RowValue& arg : args) out.null = or_maybe(out.null, arg.null);
   return out;
 }

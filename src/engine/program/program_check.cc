@@ -20,7 +20,7 @@ constexpr int kMaxScale = 1000;
 constexpr uint32_t kNum64Digits = 18;
 
 /* text and bpchar have one physical form, and functions take either. */
-bool compatible_types(uint32_t a, uint32_t b) { return a == b || (tb_type_is_text(a) && tb_type_is_text(b)); }
+bool compatible_types(uint32_t a, uint32_t b) { return a == b || (tb_type_is_character(a) && tb_type_is_character(b)); }
 
 /* A type's scale, of an element of `kind`. */
 void check_scale(const char* kind, size_t index, uint32_t type, int scale) {
@@ -305,6 +305,8 @@ class ExprCheck {
       case TB_EXPR_COLUMN: nullable = p_.columns()[e.index].flags & TB_COL_NULLABLE; break;
       case TB_EXPR_PARAM: nullable = p_.params()[e.index].flags & TB_PARAM_NULLABLE; break;
       case TB_EXPR_CALL:
+        nullable = tb_functions[e.index].flags & TB_FN_NULLS;
+        [[fallthrough]];
       case TB_EXPR_NOT:
       case TB_EXPR_AND:
       case TB_EXPR_OR:

@@ -128,6 +128,7 @@ value_datum(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 										  out->scale, display_scale(out, groups, row));
 		case TB_TYPE_TEXT:
 		case TB_TYPE_BPCHAR:
+		case TB_TYPE_GEOMETRY:
 			return text_datum(groups, out->first, row, out->padding);
 		default:
 			elog(ERROR, "unknown type %u of a result column", out->type);

@@ -24,9 +24,11 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "utils/fmgroids.h"
 
 #include "pg/convert/function_lookup.h"
+#include "pg/convert/postgis.h"
 
 typedef struct OidRow
 {
@@ -88,6 +90,8 @@ is_row_of(int index, Oid funcid)
 int
 tb_function_find(Oid funcid, const char *variant, int nargs, const uint8 *argtypes)
 {
+	if (funcid >= FirstNormalObjectId)
+		return tb_postgis_function(funcid);
 	for (int i = first_row(funcid); is_row_of(i, funcid); i++)
 	{
 		const TbFunction *f = &tb_functions[rows_by_oid[i].row];
@@ -102,6 +106,8 @@ tb_function_find(Oid funcid, const char *variant, int nargs, const uint8 *argtyp
 bool
 tb_function_is_known(Oid funcid)
 {
+	if (funcid >= FirstNormalObjectId)
+		return tb_postgis_function(funcid) >= 0;
 	return is_row_of(first_row(funcid), funcid);
 }
 
@@ -123,8 +129,15 @@ is_listed_as_harmless(Oid funcid)
 bool
 tb_function_never_raises(Oid funcid)
 {
-	int first = first_row(funcid);
+	int first;
 
+	if (funcid >= FirstNormalObjectId)
+	{
+		int row = tb_postgis_function(funcid);
+
+		return row >= 0 && (tb_functions[row].flags & TB_FN_RAISES) == 0;
+	}
+	first = first_row(funcid);
 	if (is_listed_as_harmless(funcid))
 		return true;
 	for (int i = first; is_row_of(i, funcid); i++)

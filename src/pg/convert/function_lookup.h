@@ -1,8 +1,8 @@
 /*
  * function_lookup.h - PostgreSQL functions as rows of the catalogue.
  *
- * Answers from catalog/functions.def and never_raises.def alone: built-in functions have
- * fixed OIDs, so no system catalog is read.
+ * Built-in functions have fixed OIDs: of them catalog/functions.def and never_raises.def
+ * answer alone, and no system catalog is read. PostGIS's functions are postgis.h's.
  */
 #ifndef TURBINE_PG_CONVERT_FUNCTION_LOOKUP_H
 #define TURBINE_PG_CONVERT_FUNCTION_LOOKUP_H

@@ -1,8 +1,8 @@
 /*
  * type_map.c - PostgreSQL types as types of the engine.
  *
- * Answers from the type's OID and typmod alone. Called by the translator. It must never
- * read a catalog for a built-in type.
+ * Answers from the type's OID and typmod alone; PostGIS's type is postgis.c's. Called by the
+ * translator. It must never read a catalog for a built-in type.
  */
 #include "postgres.h"
 
@@ -11,6 +11,7 @@
 #include "mb/pg_wchar.h"
 #include "utils/lsyscache.h"
 
+#include "pg/convert/postgis.h"
 #include "pg/convert/type_map.h"
 
 /* The rows of types.def; numeric, which has two, is told by its typmod. */
@@ -86,6 +87,11 @@ tb_type_of(Oid typid, int32 typmod, TbTypeInfo *info)
 		return constrained_numeric(typmod, info);
 	if (base == VARCHAROID)
 		base = TEXTOID;
+	if (base >= FirstNormalObjectId)
+	{
+		info->type = TB_TYPE_GEOMETRY;
+		return tb_postgis_is_geometry(base);
+	}
 	for (int i = 0; i < (int) lengthof(types); i++)
 	{
 		if (types[i].typid == base)

@@ -142,7 +142,7 @@ static bool
 any_text(int nargs, const TbValue *args)
 {
 	for (int i = 0; i < nargs; i++)
-		if (tb_type_is_text(args[i].info.type))
+		if (tb_type_is_character(args[i].info.type))
 			return true;
 	return false;
 }
@@ -159,7 +159,7 @@ any_numeric(int nargs, const TbValue *args)
 static TbValue
 call_row(TbTranslator *t, int row, int nargs, const TbValue *args)
 {
-	bool nullable = false;
+	bool nullable = (tb_functions[row].flags & TB_FN_NULLS) != 0;
 
 	for (int i = 0; i < nargs; i++)
 		nullable |= args[i].nullable;

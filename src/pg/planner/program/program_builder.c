@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "catalog/pg_attribute.h"
@@ -326,7 +327,9 @@ files_hold(const TbBuilder *b, Form_pg_attribute att)
 			return GetDatabaseEncoding() == PG_UTF8 ||
 				GetDatabaseEncoding() == PG_SQL_ASCII;
 		default:
-			return get_typtype(att->atttypid) != TYPTYPE_DOMAIN;
+			/* Neither domains nor types of extensions. */
+			return att->atttypid < FirstNormalObjectId &&
+				get_typtype(att->atttypid) != TYPTYPE_DOMAIN;
 	}
 }
 

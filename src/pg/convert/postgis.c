@@ -1,0 +1,240 @@
+/*
+ * postgis.c - see postgis.h.
+ *
+ * A function is a row's if it belongs to the extension, is written in C, and has the name and
+ * the argument types of the row's signature. Rows follow the formulas of the versions that
+ * known_versions lists: of any other version no function is known, while its type still is.
+ * Called by type_map.c and function_lookup.c, for objects that are not built in.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "utils/builtins.h"
+#include "utils/catcache.h"
+#include "utils/fmgroids.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+#include "turbine/functions.h"
+
+#include "pg/convert/postgis.h"
+
+#define EXTENSION "postgis"
+
+/* Major and minor version, as postgis_lib_version() begins. */
+static const char *const known_versions[] = {"3.3."};
+
+/* Whether the row of functions.def is of the extension. */
+static const bool of_postgis[] = {
+#define TB_FUNCTION(id, symbol, result, args, flags, cost, variant, pg_oid, signature) \
+	(pg_oid) == POSTGIS,
+#include "../../../catalog/functions.def"
+#undef TB_FUNCTION
+};
+
+/* What is known of an object that is not built in. */
+typedef struct KnownObject
+{
+	Oid oid;
+	int row; /* a function's; -1: none */
+} KnownObject;
+
+static struct
+{
+	bool  watching;		   /* callbacks are registered */
+	bool  is_current;	   /* the rest is known, and nothing has changed since */
+	Oid	  extension;	   /* invalid: there is none */
+	Oid	  geometry;
+	bool  version_read;
+	bool  version_known;   /* it is one of known_versions */
+	HTAB *functions;	   /* KnownObject, by OID */
+} postgis;
+
+/* A type or a function has changed. */
+static void
+forget(Datum arg, int cacheid, uint32 hashvalue)
+{
+	postgis.is_current = false;
+}
+
+static void
+make_function_table(void)
+{
+	HASHCTL control = {0};
+
+	if (postgis.functions != NULL)
+		hash_destroy(postgis.functions);
+	postgis.functions = NULL;
+	control.keysize = sizeof(Oid);
+	control.entrysize = sizeof(KnownObject);
+	control.hcxt = CacheMemoryContext;
+	postgis.functions = hash_create("pg_turbine PostGIS functions", 64, &control,
+									HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+/* The extension's type of that name. The extension may be in a schema of any name, which
+ * holds other objects, too. */
+static Oid
+find_geometry(Oid extension)
+{
+	CatCList *list = SearchSysCacheList1(TYPENAMENSP, CStringGetDatum("geometry"));
+	Oid		  found = InvalidOid;
+
+	for (int i = 0; i < list->n_members; i++)
+	{
+		Oid typid = ((Form_pg_type) GETSTRUCT(&list->members[i]->tuple))->oid;
+
+		if (getExtensionOfObject(TypeRelationId, typid) == extension)
+			found = typid;
+	}
+	ReleaseSysCacheList(list);
+	return found;
+}
+
+/* Afterwards `postgis` says what there is now. */
+static void
+refresh(void)
+{
+	if (!postgis.watching)
+	{
+		CacheRegisterSyscacheCallback(TYPEOID, forget, (Datum) 0);
+		CacheRegisterSyscacheCallback(PROCOID, forget, (Datum) 0);
+		postgis.watching = true;
+	}
+	if (postgis.is_current)
+		return;
+	make_function_table();
+	/* An invalidation that arrives meanwhile counts. */
+	postgis.is_current = true;
+	postgis.version_read = postgis.version_known = false;
+	postgis.geometry = InvalidOid;
+	postgis.extension = get_extension_oid(EXTENSION, true);
+	if (OidIsValid(postgis.extension))
+		postgis.geometry = find_geometry(postgis.extension);
+}
+
+bool
+tb_postgis_is_geometry(Oid typid)
+{
+	refresh();
+	return OidIsValid(postgis.geometry) && typid == postgis.geometry;
+}
+
+/* The version of the library, by the extension's function without arguments. */
+static bool
+read_version(void)
+{
+	CatCList *list = SearchSysCacheList1(PROCNAMEARGSNSP,
+										 CStringGetDatum("postgis_lib_version"));
+	Oid		  function = InvalidOid;
+	char	 *version;
+
+	for (int i = 0; i < list->n_members; i++)
+	{
+		Form_pg_proc proc = (Form_pg_proc) GETSTRUCT(&list->members[i]->tuple);
+
+		if (proc->pronargs == 0 && proc->prorettype == TEXTOID &&
+			getExtensionOfObject(ProcedureRelationId, proc->oid) == postgis.extension)
+			function = proc->oid;
+	}
+	ReleaseSysCacheList(list);
+	if (!OidIsValid(function))
+		return false;
+	version = TextDatumGetCString(OidFunctionCall0(function));
+	for (int i = 0; i < (int) lengthof(known_versions); i++)
+		if (strncmp(version, known_versions[i], strlen(known_versions[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool
+is_of_type(Oid typid, uint8 type)
+{
+	switch (type)
+	{
+		case TB_TYPE_GEOMETRY:
+			return typid == postgis.geometry;
+		case TB_TYPE_BOOL:
+			return typid == BOOLOID;
+		case TB_TYPE_INT4:
+			return typid == INT4OID;
+		case TB_TYPE_FLOAT8:
+			return typid == FLOAT8OID;
+		default:
+			return false;
+	}
+}
+
+/* Whether the row's signature is the function's. */
+static bool
+has_signature_of(const TbFunction *row, Form_pg_proc proc)
+{
+	Size length = strchr(row->signature, '(') - row->signature;
+
+	if (row->nargs != proc->pronargs || strlen(NameStr(proc->proname)) != length ||
+		strncmp(row->signature, NameStr(proc->proname), length) != 0 ||
+		!is_of_type(proc->prorettype, row->result))
+		return false;
+	for (int i = 0; i < row->nargs; i++)
+		if (!is_of_type(proc->proargtypes.values[i], row->args[i]))
+			return false;
+	return true;
+}
+
+/* As tb_postgis_function, of any version. */
+static int
+find_row(Oid funcid)
+{
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	int		  row = -1;
+
+	if (!HeapTupleIsValid(tuple))
+		return -1;
+	for (int i = 0; i < TB_FUNCTION_COUNT && row < 0; i++)
+		if (of_postgis[i] && has_signature_of(&tb_functions[i], (Form_pg_proc) GETSTRUCT(tuple)))
+			row = i;
+	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang != ClanguageId ||
+		!((Form_pg_proc) GETSTRUCT(tuple))->proisstrict)
+		row = -1;
+	ReleaseSysCache(tuple);
+	if (row >= 0 &&
+		getExtensionOfObject(ProcedureRelationId, funcid) != postgis.extension)
+		row = -1;
+	return row;
+}
+
+int
+tb_postgis_function(Oid funcid)
+{
+	KnownObject *known;
+	bool		 found;
+	int			 row;
+
+	refresh();
+	if (!OidIsValid(postgis.geometry))
+		return -1;
+	known = hash_search(postgis.functions, &funcid, HASH_FIND, NULL);
+	if (known != NULL)
+		return known->row;
+	row = find_row(funcid);
+	if (row >= 0 && !postgis.version_read)
+	{
+		postgis.version_known = read_version();
+		postgis.version_read = true;
+	}
+	if (!postgis.version_known)
+		row = -1;
+	/* A change that was seen meanwhile is looked at with the next question. */
+	known = hash_search(postgis.functions, &funcid, HASH_ENTER, &found);
+	known->row = row;
+	return row;
+}

@@ -1,0 +1,24 @@
+/*
+ * postgis.h - PostGIS's type and functions as the catalogue's.
+ *
+ * They have no fixed OIDs: they are found by the extension that they belong to, and by their
+ * names there. Answers are kept until a type or a function changes anywhere, so an extension
+ * that is dropped and created again is found again. Without PostGIS every answer is no.
+ */
+#ifndef TURBINE_PG_CONVERT_POSTGIS_H
+#define TURBINE_PG_CONVERT_POSTGIS_H
+
+#include "postgres.h"
+
+/* In place of an OID in rows of functions.def; no object has it. */
+#define POSTGIS ((Oid) 1)
+
+/* Whether the type is PostGIS's geometry. */
+extern bool tb_postgis_is_geometry(Oid typid);
+
+/* The row (TbFunctionId) of this function of PostGIS; -1 if there is none, or if the
+ * library's version is none whose formulas the rows follow. Calls postgis_lib_version()
+ * for the first such function. */
+extern int tb_postgis_function(Oid funcid);
+
+#endif
