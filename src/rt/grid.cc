@@ -48,8 +48,7 @@ RT_EXPORT int64_t rt_grid_cell(const char* geometry, uint32_t length, double rad
 RT_EXPORT int64_t rt_grid_point(const char* geometry, uint32_t length, double size, uint32_t* errors) {
   TbBox box = {0, 0, 0, 0};
   int is_point;
-  const TbExtent extent =
-      tb_geometry_extent(reinterpret_cast<const uint8_t*>(geometry), length, &is_point, &box);
+  const TbExtent extent = tb_geometry_extent(reinterpret_cast<const uint8_t*>(geometry), length, &is_point, &box);
   if (is_point && extent == TB_EXTENT_EMPTY) return TB_NO_CELL;
   const bool is_nan = box.xmin != box.xmin || box.ymin != box.ymin;
   if (!is_point || extent != TB_EXTENT_POINT || is_nan) {

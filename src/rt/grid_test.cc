@@ -82,9 +82,9 @@ TEST(GridTest, PointsOfABoxShareACell) {
     // The edges, beyond them by the radius, and inside.
     const double at_x = random() % 2 ? x - radius : x + w * part(random);
     const double at_y = random() % 2 ? y + h + radius : y + h * part(random);
-    const GridCells cells = grid_cells(
-        grid_polygon(static_cast<float>(x), static_cast<float>(x + w), static_cast<float>(y), static_cast<float>(y + h)),
-        radius, size);
+    const GridCells cells = grid_cells(grid_polygon(static_cast<float>(x), static_cast<float>(x + w),
+                                                    static_cast<float>(y), static_cast<float>(y + h)),
+                                       radius, size);
     uint32_t errors = 0;
     const int64_t key = grid_key(grid_point(at_x, at_y), size, &errors);
     ASSERT_EQ(errors | cells.errors, 0u);

@@ -442,7 +442,8 @@ stage_of_table(const TbStageRun *run, uint32 table)
 	elog(ERROR, "no stage builds table %u", table);
 }
 
-/* The join of the stage's program that has a row for each cell of a grid; -1: it has none. */
+/* The join of the stage's program that has a row for each cell of a grid; -1: it has none.
+ */
 static int
 series_of(const TbStageRun *run, int stage)
 {
@@ -670,8 +671,8 @@ show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 	const TbRunStats *stats = tb_stage_run_stats(shower->run, inner);
 	const char		 *label = psprintf("Depth %u", number + 1);
 	const char		 *method = series_of(shower->run, inner) >= 0 ? "GpuGiSTJoin" :
-			join->nkeys > 0									  ? "GpuHashJoin" :
-																"GpuNestLoop";
+			  join->nkeys > 0									  ? "GpuHashJoin" :
+																	"GpuNestLoop";
 	/* Another join's table, which filters what is built after it. */
 	bool			  shared = bms_is_member(join->join_table, shower->join_tables);
 
@@ -714,7 +715,7 @@ show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 		const TbRunStage *outer = &shower->run->stages[stage];
 		uint32			  last = outer->program->joins.count -
 			(series_of(shower->run, stage) >= 0 ? 1 : 0);
-		bool			  is_last = number + 1 == last;
+		bool is_last = number + 1 == last;
 
 		show_joined_rows(is_last ? outer->info.work.reaching : -1,
 						 outer_stats->service.done.join_rows[number], es);

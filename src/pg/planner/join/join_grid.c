@@ -25,6 +25,8 @@
 #include "access/tableam.h"
 #include "access/transam.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -152,7 +154,7 @@ sample_of(PlannerInfo *root, const Expr *expr)
 
 /* What only holds of geometries whose boxes meet. */
 static const char *const predicates[] = {
-	"st_contains", "st_within",	  "st_covers", "st_coveredby",
+	"st_contains",	 "st_within",  "st_covers",			"st_coveredby",
 	"st_intersects", "st_dwithin", "geometry_overlaps",
 };
 
@@ -407,49 +409,118 @@ least_size(const Sample *sample, double radius)
 	{
 		const TbBox *box = &sample->boxes[i];
 
-		far = Max(far, Max(Max(fabs(box->xmin), fabs(box->xmax)),
-						   Max(fabs(box->ymin), fabs(box->ymax))));
+		far = Max(far,
+				  Max(Max(fabs(box->xmin), fabs(box->xmax)),
+					  Max(fabs(box->ymin), fabs(box->ymax))));
 	}
 	return far / (1 << 24);
 }
 
-bool
-tb_grid_choose(PlannerInfo *root, const TbGridClause *clause, double points, double shapes,
-			   TbGrid *grid)
+TbGrid
+tb_grid_choose(PlannerInfo *root, const TbGridClause *clause, double points, double shapes)
 {
 	const Sample *sample = sample_of(root, clause->shape);
+	TbGrid		  grid = {.size = 1, .entries = 1};
 	double		  least = INFINITY;
 	double		  area;
 	double		  bytes;
 	double		  smallest;
 
-	if (sample == NULL)
-		return false;
 	/* Of an empty table any size will do. */
-	grid->size = 1;
-	grid->entries = 1;
-	if (sample->nboxes == 0)
-		return true;
+	if (sample == NULL || sample->nboxes == 0)
+		return grid;
 	area = area_of(sample, clause->radius);
 	smallest = least_size(sample, clause->radius);
 	bytes = sample->bytes / sample->nrows;
 	for (int exponent = LEAST_SIZE; exponent <= GREATEST_SIZE; exponent++)
 	{
 		double	 size = ldexp(1, exponent);
-		Averages average = averages_of(sample, clause->radius, size);
-		double	 ns = shapes * average.entries * (ENTRY_NS + bytes * BYTE_NS) +
-			points * shapes * Min(average.area / area, 1) * CANDIDATE_NS;
+		Averages average;
+		double	 ns;
 
-		if (size < smallest || average.most > TB_MOST_GRID_CELLS / 4)
+		if (size < smallest)
 			continue;
+		average = averages_of(sample, clause->radius, size);
+		if (average.most > TB_MOST_GRID_CELLS / 4)
+			continue;
+		ns = shapes * average.entries * (ENTRY_NS + bytes * BYTE_NS) +
+			points * shapes * Min(average.area / area, 1) * CANDIDATE_NS;
 		if (shapes * average.entries * bytes > MOST_BYTES)
 			ns *= TOO_LARGE;
 		if (ns < least)
 		{
 			least = ns;
-			grid->size = size;
-			grid->entries = average.entries;
+			grid.size = size;
+			grid.entries = average.entries;
 		}
 	}
+	return grid;
+}
+
+/* ---- Cells as keys ---- */
+
+static bool
+translate_number(TbTranslator *t, double number, TbValue *value)
+{
+	return tb_translate(t,
+						(Expr *) makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8),
+										   Float8GetDatum(number), false, FLOAT8PASSBYVAL),
+						value);
+}
+
+/* The cell that a point lies in. */
+static bool
+add_point_cell(const TbGridClause *clause, const TbGrid *grid, TbTranslator *t, uint32 join)
+{
+	TbTypeInfo key = {TB_TYPE_INT8, 0, 0};
+	TbValue	   args[2];
+	TbValue	   cell;
+
+	if (!tb_translate(t, clause->point, &args[0]) ||
+		!translate_number(t, grid->size, &args[1]))
+		return false;
+	cell = tb_builder_expr(t->builder, TB_EXPR_GRID, key, TB_GRID_POINT, lengthof(args),
+						   args, args[0].nullable);
+	tb_builder_join_key(t->builder, join, &cell);
 	return true;
+}
+
+/* A row for each cell that the shape has, behind the side's own joins. */
+static bool
+add_shape_cells(const TbGridClause *clause, const TbGrid *grid, TbTranslator *t)
+{
+	TbTypeInfo number = {TB_TYPE_INT4, 0, 0};
+	TbTypeInfo key = {TB_TYPE_INT8, 0, 0};
+	TbValue	   args[4];
+	TbValue	   value;
+	uint32	   series;
+
+	if (!tb_translate(t, clause->shape, &args[0]) ||
+		!translate_number(t, clause->radius, &args[1]) ||
+		!translate_number(t, grid->size, &args[2]))
+		return false;
+	/* As many as it has. */
+	value = tb_builder_expr(t->builder, TB_EXPR_GRID, number, TB_GRID_CELLS, 3, args,
+							args[0].nullable);
+	series = tb_builder_add_join(t->builder, TB_JOIN_SERIES, TB_NONE);
+	tb_builder_join_key(t->builder, series, &value);
+	/* Each is the key of its row. */
+	args[3] = tb_builder_payload(t->builder, series, 0, number, false);
+	value = tb_builder_expr(t->builder, TB_EXPR_GRID, key, TB_GRID_CELL, 4, args,
+							args[0].nullable);
+	tb_builder_add_key(t->builder, &value);
+	return true;
+}
+
+bool
+tb_grid_add_keys(const TbGridClause *clause, const TbGrid *grid, TbTranslator *outer,
+				 uint32 join, TbTranslator *inner, const char **reason)
+{
+	if (!add_point_cell(clause, grid, outer, join))
+		*reason = outer->reason;
+	else if (!add_shape_cells(clause, grid, inner))
+		*reason = inner->reason;
+	else
+		return true;
+	return false;
 }

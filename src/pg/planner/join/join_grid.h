@@ -9,6 +9,8 @@
 
 #include "nodes/pathnodes.h"
 
+#include "pg/planner/expression/expression.h"
+
 /* A clause that only holds if the point lies in the shape's box, enlarged by the radius. */
 typedef struct TbGridClause
 {
@@ -26,8 +28,8 @@ extern bool tb_grid_clause(PlannerInfo *root, const RestrictInfo *rinfo, Relids 
 extern RestrictInfo *tb_grid_find(PlannerInfo *root, List *conditions, Relids outer,
 								  Relids inner, TbGridClause *clause);
 
-/* Whether such a clause finds no rows only because the outer side's geometries are not known
- * to be points, or the inner side's are no column of a table. */
+/* Whether such a clause finds no rows only because the outer side's geometries are not
+ * known to be points, or the inner side's are no column of a table. */
 extern bool tb_grid_is_missed(PlannerInfo *root, List *conditions, Relids outer,
 							  Relids inner);
 
@@ -39,10 +41,19 @@ typedef struct TbGrid
 
 /*
  * Chooses the cells for so many points and shapes, by a look at some rows of the shapes'
- * table. False: the shapes are no column of a table that can be looked at.
+ * table.
  */
-extern bool tb_grid_choose(PlannerInfo *root, const TbGridClause *clause, double points,
-						   double shapes, TbGrid *grid);
+extern TbGrid tb_grid_choose(PlannerInfo *root, const TbGridClause *clause, double points,
+							 double shapes);
+
+/*
+ * Makes cells the only key of join number `join` of the outer program, and of the join
+ * table that the inner program builds, behind all joins of its own. False with *reason if a
+ * side's geometry can not be computed.
+ */
+extern bool tb_grid_add_keys(const TbGridClause *clause, const TbGrid *grid,
+							 TbTranslator *outer, uint32 join, TbTranslator *inner,
+							 const char **reason);
 
 /* Estimate: rows that a grid finds for one that comes out. */
 #define TB_GRID_CANDIDATES 4

@@ -27,7 +27,6 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "turbine/grid.h"
 #include "turbine/mutant.h"
 #include "turbine/wire.h"
 
@@ -402,72 +401,7 @@ needs_inner(const JoinSide *side, const TbTreeJoin *join, int index)
 		(join->kind == TB_JOIN_INNER || join->kind == TB_JOIN_SEMI);
 }
 
-static TbTypeInfo
-type_of_grid(TbGridKind kind)
-{
-	TbTypeInfo info = {0};
-
-	info.type = kind == TB_GRID_CELLS ? TB_TYPE_INT4 : TB_TYPE_INT8;
-	return info;
-}
-
-static bool
-translate_number(TbTranslator *t, double number, TbValue *value)
-{
-	return tb_translate(t,
-						(Expr *) makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8),
-										   Float8GetDatum(number), false,
-										   FLOAT8PASSBYVAL),
-						value);
-}
-
-/* The cell that a point lies in. */
-static bool
-add_point_cell(JoinSide *side, const SideJoin *join, const TbGridClause *clause,
-			   const TbGrid *grid)
-{
-	TbValue args[2];
-	TbValue cell;
-
-	if (!tb_translate(&side->t, clause->point, &args[0]) ||
-		!translate_number(&side->t, grid->size, &args[1]))
-		return false;
-	cell = tb_builder_expr(side->t.builder, TB_EXPR_GRID, type_of_grid(TB_GRID_POINT),
-						   TB_GRID_POINT, lengthof(args), args, args[0].nullable);
-	tb_builder_join_key(side->t.builder, join->index, &cell);
-	return true;
-}
-
-/* A row for each cell that the shape has, behind the side's own joins. */
-static bool
-add_shape_cells(JoinSide *inner, const TbGridClause *clause, const TbGrid *grid)
-{
-	TbBuilder *builder = inner->t.builder;
-	TbTypeInfo integer = {TB_TYPE_INT4, 0, 0};
-	TbValue	   args[4];
-	TbValue	   value;
-	uint32	   series;
-
-	if (!tb_translate(&inner->t, clause->shape, &args[0]) ||
-		!translate_number(&inner->t, clause->radius, &args[1]) ||
-		!translate_number(&inner->t, grid->size, &args[2]))
-		return false;
-	/* As many as it has. */
-	value = tb_builder_expr(builder, TB_EXPR_GRID, type_of_grid(TB_GRID_CELLS),
-							TB_GRID_CELLS, 3, args, args[0].nullable);
-	series = tb_builder_add_join(builder, TB_JOIN_SERIES, TB_NONE);
-	tb_builder_join_key(builder, series, &value);
-	/* Each is the key of its row. */
-	args[3] = tb_builder_payload(builder, series, 0, integer, false);
-	value = tb_builder_expr(builder, TB_EXPR_GRID, type_of_grid(TB_GRID_CELL), TB_GRID_CELL,
-							4, args, args[0].nullable);
-	tb_builder_add_key(builder, &value);
-	inner->entries = grid->entries;
-	return true;
-}
-
-/* Where no equality finds rows, and a clause about points and shapes does: cells of a grid
- * as the key. False: a side's geometry can not be computed. */
+/* Cells of a grid as the key; not of a FULL join, whose table keeps rows without a cell. */
 static bool
 add_grid(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids outer)
 {
@@ -475,19 +409,16 @@ add_grid(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids outer)
 	TbGridClause	  clause;
 	TbGrid			  grid;
 
-	/* A FULL join's table keeps rows that have no cell. */
 	if (of->kind == TB_JOIN_FULL ||
 		tb_grid_find(program->root, of->conditions, outer, of->inner->relids, &clause) ==
-			NULL ||
-		!tb_grid_choose(program->root, &clause, side->tree->probe_side->rows,
-						of->inner->rows, &grid))
+			NULL)
 		return true;
-	if (!add_point_cell(side, join, &clause, &grid))
-		return refuse_program(program, side->t.reason);
-	if (!add_shape_cells(join->inner, &clause, &grid))
-		return refuse_program(program, join->inner->t.reason);
+	grid = tb_grid_choose(program->root, &clause, side->tree->probe_side->rows,
+						  of->inner->rows);
 	join->by_grid = true;
-	return true;
+	join->inner->entries = grid.entries;
+	return tb_grid_add_keys(&clause, &grid, &side->t, join->index, &join->inner->t,
+							&program->reason);
 }
 
 /* Keys, then what is left as the residual. */
@@ -513,9 +444,8 @@ add_conditions(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids ou
 		if (rinfo->can_join && rinfo->mergeopfamilies != NIL)
 			unique = false;
 	}
-	if (join->shown->keys == NIL && !add_grid(program, side, join, outer))
-		return false;
-	if (others != NIL && !add_residual(program, side, join, others, &residual))
+	if ((join->shown->keys == NIL && !add_grid(program, side, join, outer)) ||
+		(others != NIL && !add_residual(program, side, join, others, &residual)))
 		return false;
 	if (join->shown->keys == NIL)
 		unique = false;
@@ -790,8 +720,7 @@ describe_joins(TbStage *stage, const JoinSide *side, double rows)
 		stage->joins = lappend(stage->joins, join->shown);
 		stage->info.work.probes += rows;
 		if (join->by_grid)
-			stage->info.work.candidates +=
-				Max(rows, join->join->rows) * TB_GRID_CANDIDATES;
+			stage->info.work.candidates += Max(rows, join->join->rows) * TB_GRID_CANDIDATES;
 		else if (join->shown->keys == NIL)
 			stage->info.work.candidates += rows * join->join->inner->rows;
 		stage->info.work.matches += join->join->rows;

@@ -17,7 +17,8 @@
  * Then join tables that are finished filter later build sides of the shape
  * (join_filter.c).
  *
- * Sections: what a tree costs; the order of the chain; regions; the search. Owns nothing.
+ * Sections: what a tree costs; regions; the search. The chain's order is join_order.c's.
+ * Owns nothing.
  */
 #include "postgres.h"
 
@@ -33,6 +34,7 @@
 #include "pg/planner/join/join_filter.h"
 #include "pg/planner/join/join_grid.h"
 #include "pg/planner/join/join_keys.h"
+#include "pg/planner/join/join_order.h"
 #include "pg/planner/join/join_shape.h"
 #include "pg/settings/guc.h"
 
@@ -180,73 +182,6 @@ tree_cost(PlannerInfo *root, const TbJoinTree *tree)
 }
 
 /*
- * ---- The order of the chain ----
- *
- * Whatever the order, the tables are built; so what counts is how many rows are left for
- * the next probe: joins that drop most come first, those that multiply rows last. This is
- * the order of stars, and of everything that is not searched. INNER, SEMI and ANTI joins
- * commute, as long as what a condition refers to has been joined before it. Nothing moves
- * past a LEFT or FULL join.
- */
-
-/* Have the joins that its conditions refer to been done? */
-static bool
-is_ready(const TbTreeJoin *join, Relids joined)
-{
-	Relids	  known = bms_union(joined, join->inner->relids);
-	bool	  ready = true;
-	ListCell *lc;
-
-	foreach(lc, join->conditions)
-		if (!bms_is_subset(lfirst_node(RestrictInfo, lc)->clause_relids, known))
-			ready = false;
-	bms_free(known);
-	return ready;
-}
-
-/* The join to do next: of those that are ready up to the next LEFT or FULL join, the one
- * that leaves fewest rows; the first of equals. */
-static TbTreeJoin *
-choose_next(List *waiting, Relids joined)
-{
-	TbTreeJoin *best = NULL;
-	ListCell   *lc;
-
-	foreach(lc, waiting)
-	{
-		TbTreeJoin *join = lfirst(lc);
-
-		if (tb_join_is_barrier(join))
-			return best == NULL ? join : best;
-		if (is_ready(join, joined) && (best == NULL || join->fraction < best->fraction))
-			best = join;
-	}
-	return best;
-}
-
-/* The joins (TbTreeJoin) of a stream that has the columns of `joined` already: those
- * that drop most rows first. The list is new, the joins are the same. */
-static List *
-joins_in_order(const List *joins, Relids joined)
-{
-	List *waiting = list_copy(joins);
-	List *ordered = NIL;
-
-	joined = bms_copy(joined);
-	while (waiting != NIL)
-	{
-		TbTreeJoin *join = choose_next(waiting, joined);
-
-		/* In PostgreSQL's order each is ready when its turn comes. */
-		Assert(join != NULL);
-		joined = bms_add_members(joined, join->inner->relids);
-		waiting = list_delete_ptr(waiting, join);
-		ordered = lappend(ordered, join);
-	}
-	return ordered;
-}
-
-/*
  * ---- Regions ----
  *
  * PostgreSQL implies equalities of an equivalence class for each join that it considers, so
@@ -281,8 +216,8 @@ typedef struct RegionClause
 	double		  selectivity;
 	/* A grid finds rows by it: the inputs that have the points, and the shapes. Either side
 	 * may be the points'. */
-	uint32 points[2];
-	uint32 shapes[2];
+	uint32		  points[2];
+	uint32		  shapes[2];
 } RegionClause;
 
 typedef struct Region
@@ -757,7 +692,7 @@ copy_shape(const TbJoinTree *tree, bool chain)
 		lfirst(lc) = copy_join(join, copy_shape(join->inner, chain));
 	}
 	if (chain)
-		copy->joins = joins_in_order(copy->joins, tree->probe_side->relids);
+		copy->joins = tb_joins_in_order(copy->joins, tree->probe_side->relids);
 	return copy;
 }
 
@@ -986,15 +921,15 @@ search_tree(PlannerInfo *root, const TbJoinTree *tree)
 	if (found == NULL)
 	{
 		found = copy_tree(tree);
-		found->joins = joins_in_order(search_inner_sides(root, tree, 0, 0),
-									  tree->probe_side->relids);
+		found->joins = tb_joins_in_order(search_inner_sides(root, tree, 0, 0),
+										 tree->probe_side->relids);
 		return found;
 	}
 	/* What holds of the joined rows, behind the filters of the stream that there is now. */
 	nfilters = list_length(found->filters);
 	found->filters = list_concat(found->filters, list_copy_tail(tree->filters, tree->nown));
 	behind = search_inner_sides(root, tree, njoins, nfilters - tree->nown);
-	found->joins = list_concat(found->joins, joins_in_order(behind, found->relids));
+	found->joins = list_concat(found->joins, tb_joins_in_order(behind, found->relids));
 	found->relids = tree->relids;
 	return found;
 }
