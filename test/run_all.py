@@ -165,6 +165,10 @@ SUITES = {
             "--queries", "250"],
         "random queries of cached tables on a GPU give PostgreSQL's answers",
         ("--queries", "20000")),
+    "gpu-geometry": Suite(
+        PYTHON + ["test/on_stand_in.py", "--seed", "4", "geometry.py", "--device", "gpu", "--pairs", "400"],
+        "PostGIS's functions on a GPU give PostGIS's bits",
+        ("--pairs", "4000")),
     "gpu-joins": Suite(
         PYTHON + ["test/on_stand_in.py", "--seed", "3", "join_fuzz.py", "--device", "gpu", "--seed", "2001", "--queries", "1000"],
         "random joins on a GPU give PostgreSQL's answers",
@@ -197,6 +201,10 @@ SUITES = {
         PYTHON + ["test/language.py"],
         "functions of LANGUAGE turbine mean the same on devices, in PostgreSQL and in PL/pgSQL, and harm nothing",
         ("--functions", "2000")),
+    "geometry": Suite(
+        PYTHON + ["test/geometry.py"],
+        "PostGIS's functions on devices give PostGIS's bits, or leave the row to it",
+        ("--rounds", "50")),
     "plcuda": Suite(
         PYTHON + ["test/plcuda.py"],
         "functions of LANGUAGE plcuda return what they should, and harm nothing whatever they do",

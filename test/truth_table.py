@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """truth_table.py - every row of the function catalogue over boundary values.
 
-For each row of turbine.functions: the cross product of edge values of its
+For each row of turbine.functions but PostGIS's: the cross product of edge values of its
 argument types is evaluated by PostgreSQL and by the device, as a grouping key
 of a forced GpuPreAgg, and must be the same value; arguments for which
 PostgreSQL raises must raise the same SQLSTATE and message. A row whose call is
@@ -257,7 +257,8 @@ class Checker:
 def read_rows(session, only):
     rows = []
     for name, signature, variant, arguments, raises in session.query(
-            "SELECT name, signature, variant, array_to_string(arguments, '|'), raises FROM turbine.functions"):
+            "SELECT name, signature, variant, array_to_string(arguments, '|'), raises FROM turbine.functions "
+            "WHERE 'geometry' <> ALL (result || arguments)"):  # geometry.py has those of PostGIS
         if not only or name in only:
             rows.append(Row(name, signature, variant or "", arguments.split("|"), raises == "t"))
     return rows
