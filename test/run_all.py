@@ -122,6 +122,10 @@ SUITES = {
         PYTHON + ["test/join_fuzz.py", "--queries", "250"],
         "random joins give PostgreSQL's answers",
         ("--queries", "100000")),
+    "spatial-joins": Suite(
+        PYTHON + ["test/spatial_joins.py"],
+        "joins of points with shapes by a grid give PostGIS's answers",
+        ("--rounds", "200")),
     "reports": Suite(
         PYTHON + ["test/report_queries.py"],
         "SSB, TPC-H and web log reports give PostgreSQL's answers over tables of many shapes",

@@ -196,8 +196,9 @@ typedef enum TbExprOp
 	 */
 	TB_EXPR_SEQUENCE, /* index 1: closed, nothing outside uses a local of it; else 0 */
 	TB_EXPR_LOCAL,	  /* index: local. Always NULLABLE */
-	TB_EXPR_LOOP	  /* index: its first local; args: n initial values, condition,
+	TB_EXPR_LOOP,	  /* index: its first local; args: n initial values, condition,
 					   * effect, n next values; BOOL, true */
+	TB_EXPR_GRID	  /* index: TbGridKind (grid.h), which names the args */
 } TbExprOp;
 
 /* An expression node. 24 bytes. Operands: args[first_arg .. +nargs). */
@@ -254,10 +255,14 @@ typedef enum TbJoinKind
 						* there is none */
 	TB_JOIN_SEMI,	   /* the row, if there is a match; no payload */
 	TB_JOIN_ANTI,	   /* the row, if there is none; no payload */
-	TB_JOIN_FULL	   /* as LEFT; and a tuple for every row of the table
+	TB_JOIN_FULL,	   /* as LEFT; and a tuple for every row of the table
 						* that never was a match, once all others have
 						* come: columns of the source and of earlier joins
 						* are NULL in it */
+	TB_JOIN_SERIES	   /* a tuple for each number from 0 on, below the only
+						* key, an INT4; none if that is NULL. There is no
+						* table: join_table is TB_NONE. Payload column 1 is
+						* the number, an INT4 */
 } TbJoinKind;
 
 /*

@@ -65,6 +65,7 @@ uint32_t own_weight(const TbExpr& e) {
     case TB_EXPR_ANY:
     case TB_EXPR_ALL: return kSearch;
     case TB_EXPR_RESCALE: return 2 + kRaising;
+    case TB_EXPR_GRID: return kSearch;
     case TB_EXPR_MODEL: return 2 * e.nargs + (e.index == TB_MODEL_LINEAR || e.index == TB_MODEL_PRODUCT ? 0 : kModel);
     default: return 2;
   }

@@ -108,7 +108,11 @@ void HostJoins::emit_lookup(size_t j, TupleBatch& b) {
 
   // One loop per kind of table that the keys allow.
   std::vector<SwitchCase> cases;
-  if (probe.keyless()) {
+  if (probe.series()) {
+    cases.push_back({TB_TABLE_ALL, [&] {
+                       return emit_lookup_loop(j, target, true, [&](Value*) { return probe.first_of_series(); });
+                     }});
+  } else if (probe.keyless()) {
     cases.push_back({TB_TABLE_ALL,
                      [&] { return emit_lookup_loop(j, target, true, [&](Value*) { return probe.first_of_all(); }); }});
   } else {

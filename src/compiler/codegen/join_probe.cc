@@ -38,6 +38,10 @@ void JoinProbe::bind(Value* tables) {
   auto& ir = rows_.ir();
   llvm::Type *i32 = ir.getInt32Ty(), *i64 = ir.getInt64Ty();
   auto within = [&](Value* offset) { return ir.CreateInBoundsGEP(ir.getInt8Ty(), table_, offset); };
+  if (series()) {
+    kind_ = ir.getInt32(TB_TABLE_ALL);
+    return;
+  }
   table_ = rows_.load(ir.getPtrTy(), tables, index_ * sizeof(void*));
   nrows_ = field(i64, offsetof(TbJoinTable, nrows));
   kind_ = ir.CreateSelect(ir.CreateICmpEQ(nrows_, ir.getInt64(0)), ir.getInt32(0),
@@ -55,7 +59,7 @@ void JoinProbe::bind(Value* tables) {
     key_values_.push_back(within(field(i64, offsetof(TbJoinTable, columns) + i * 16)));
 }
 
-bool JoinProbe::integer_key() const { return types_.size() == 1 && is_integer_key(types_[0]); }
+bool JoinProbe::integer_key() const { return !series() && types_.size() == 1 && is_integer_key(types_[0]); }
 
 bool JoinProbe::dense_keys() const {
   for (uint32_t key : exprs_)
@@ -116,6 +120,26 @@ JoinMatch JoinProbe::direct() {
 }
 
 JoinMatch JoinProbe::first_of_all() { return {rows_.ir().getTrue(), rows_.ir().getInt32(0)}; }
+
+JoinMatch JoinProbe::first_of_series() {
+  auto& ir = rows_.ir();
+  Value* some = ir.CreateICmpSGT(keys_[0].value, ir.getInt32(0));
+  if (any_null_) some = ir.CreateAnd(some, ir.CreateNot(any_null_));
+  return {some, ir.getInt32(0)};
+}
+
+Value* JoinProbe::next_of_series(Value* number) {
+  auto& ir = rows_.ir();
+  // The look-up has noted the key's errors.
+  Value* noted = rows_.take_errors();
+  eval_keys();
+  rows_.take_errors();
+  if (noted) rows_.add_errors(noted, nullptr);
+  Value* after = ir.CreateAdd(number, ir.getInt32(1));
+  Value* there = ir.CreateAnd(ir.CreateICmpNE(number, ir.getInt32(TB_NONE)), ir.CreateICmpSLT(after, keys_[0].value));
+  if (any_null_) there = ir.CreateAnd(there, ir.CreateNot(any_null_));
+  return ir.CreateSelect(there, after, ir.getInt32(TB_NONE));
+}
 
 Value* JoinProbe::hash() { return join_hash(rows_, types_, keys_); }
 
@@ -254,6 +278,7 @@ JoinMatch JoinProbe::any_kind() {
   auto& ir = rows_.ir();
   auto carried = [](JoinMatch m) -> Carried { return {m.hit, m.row}; };
   auto none = [&]() -> Carried { return {ir.getFalse(), ir.getInt32(TB_NONE)}; };
+  if (series()) return first_of_series();
   std::vector<SwitchCase> cases;
   if (keyless()) {
     cases.push_back({TB_TABLE_ALL, [&] { return carried(first_of_all()); }});
@@ -270,6 +295,7 @@ JoinMatch JoinProbe::any_kind() {
 
 Value* JoinProbe::next(Value* row) {
   auto& ir = rows_.ir();
+  if (series()) return next_of_series(row);
   Value* none = ir.CreateICmpEQ(row, ir.getInt32(TB_NONE));
   if (keyless()) {
     Value* after = ir.CreateAdd(row, ir.getInt32(1));

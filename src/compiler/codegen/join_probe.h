@@ -28,6 +28,8 @@ class JoinProbe {
   /* i32: TbTableKind, or 0 if the table has no rows. */
   llvm::Value* kind() const { return kind_; }
   bool keyless() const { return join_.nkeys == 0; }
+  /* Nothing is looked up: matches are numbers below the key. */
+  bool series() const { return join_.kind == TB_JOIN_SERIES; }
   /* One key of a type that DENSE and DIRECT tables are made for. */
   bool integer_key() const;
   /* All keys can be evaluated in a vectorised loop. */
@@ -41,6 +43,7 @@ class JoinProbe {
   JoinMatch dense();
   JoinMatch direct();
   JoinMatch first_of_all();
+  JoinMatch first_of_series();
   llvm::Value* hash();
   void prefetch(llvm::Value* hash);
   JoinMatch hashed(llvm::Value* hash);
@@ -53,13 +56,15 @@ class JoinProbe {
   /* Whatever the kind is, branching on it: for code that has one row. */
   JoinMatch any_kind();
 
-  /* The next row of equal keys (i32), or TB_NONE; `row` may be TB_NONE. */
+  /* The next row of equal keys (i32), or TB_NONE; `row` may be TB_NONE. Of a series the number
+   * that follows `row` for the current row's key, which is evaluated again. */
   llvm::Value* next(llvm::Value* row);
 
  private:
   llvm::Value* mark(llvm::Value* loaded);
   llvm::Value* field(llvm::Type* type, uint64_t offset);
   llvm::Value* keys_equal(llvm::Value* row);
+  llvm::Value* next_of_series(llvm::Value* number);
   JoinMatch in_span(llvm::Value** place);
 
   RowEmitter& rows_;

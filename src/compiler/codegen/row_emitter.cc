@@ -12,6 +12,7 @@
 #include <cstddef>
 
 #include "compiler/codegen/loop_emitter.h"
+#include "turbine/grid.h"
 #include "turbine/kernel.h"
 #include "turbine/model.h"
 
@@ -168,6 +169,7 @@ void RowEmitter::bind_places(Value* places) {
 void RowEmitter::bind_payload(uint32_t column, Value* tables) {
   const TbColumn& c = program_.columns()[column];
   const uint32_t join = c.join - 1u;
+  if (program_.joins()[join].kind == TB_JOIN_SERIES) return;
   const uint64_t place = offsetof(TbJoinTable, columns) + (program_.joins()[join].nkeys + c.attnum - 1u) * 16ull;
   auto within = [&](Value* table, Value* offset) { return ir_.CreateInBoundsGEP(ir_.getInt8Ty(), table, offset); };
   BoundColumn& bound = columns_[column];
@@ -341,6 +343,12 @@ RowValue RowEmitter::eval_column(const TbExpr& e) {
   if (v.value) return v;
   if (in_part_) return v = read_from_frame(e.index);
   const TbColumn& column = program_.columns()[e.index];
+  // A series has no table: the match is the value.
+  if (column.join != 0 && program_.joins()[column.join - 1u].kind == TB_JOIN_SERIES) {
+    v.value = matches_[column.join - 1u];
+    if (!v.value) throw std::runtime_error("a number is used before its series");
+    return v;
+  }
   const ColumnPlace place = column.join == 0 ? source_place(e.index) : payload_place(e.index);
   v.null = place.null;
   if (tb_type_is_text(column.type)) {
@@ -715,6 +723,28 @@ RowValue RowEmitter::eval_model(const TbExpr& e, Value* active) {
   return out;
 }
 
+/* The first operand is a geometry, the others numbers. */
+RowValue RowEmitter::eval_grid(const TbExpr& e, Value* active) {
+  const auto args = program_.args(e);
+  llvm::SmallVector<Value*, 6> operands;
+  RowValue out;
+  for (uint32_t arg : args) {
+    const RowValue v = eval(arg, active);
+    operands.push_back(v.value);
+    if (arg == args[0]) operands.push_back(v.length);
+    out.null = or_maybe(out.null, v.null);
+  }
+  if (e.index == TB_GRID_CELL) {
+    out.value = call_rt("rt_grid_cell", operands);
+    return out;
+  }
+  ir_.CreateStore(ir_.getInt32(0), error_slot());
+  operands.push_back(error_slot());
+  out.value = call_rt(e.index == TB_GRID_CELLS ? "rt_grid_cells" : "rt_grid_point", operands);
+  add_errors(ir_.CreateLoad(ir_.getInt32Ty(), error_slot()), and_maybe(active, not_null(out)));
+  return out;
+}
+
 /* What several expressions use is evaluated once where it can be: once in each function. */
 RowValue RowEmitter::eval(uint32_t expr, Value* active) {
   const bool shared = parts_->is_shared(expr);
@@ -774,6 +804,7 @@ RowValue RowEmitter::eval_here(uint32_t expr, Value* active) {
     case TB_EXPR_ALL: return eval_array(e, false, active);
     case TB_EXPR_RESCALE: return eval_rescale(e, active);
     case TB_EXPR_MODEL: return eval_model(e, active);
+    case TB_EXPR_GRID: return eval_grid(e, active);
     case TB_EXPR_SEQUENCE: return eval_sequence(e, active);
     case TB_EXPR_LOOP: return eval_loop(e, active);
     case TB_EXPR_LOCAL: return local(e.index);

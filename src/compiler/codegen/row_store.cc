@@ -6,6 +6,7 @@
  */
 #include "compiler/codegen/row_store.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "turbine/kernel.h"
@@ -90,6 +91,31 @@ Value* RowStoreEmitter::hash() {
 void RowStoreEmitter::write_hash(Value* at) {
   auto& ir = rows_.ir();
   ir.CreateStore(hash(), rows_.index(ir.getInt64Ty(), hashes_, at));
+}
+
+/* Only a plain column's bytes are known by where they lie. */
+bool RowStoreEmitter::repeats_text(size_t column) const {
+  const Program& program = rows_.program();
+  const auto joins = program.joins();
+  return is_text(column) && program.expr(columns_[column].expr).op == TB_EXPR_COLUMN &&
+         std::any_of(joins.begin(), joins.end(), [](const TbJoin& join) { return join.kind == TB_JOIN_SERIES; });
+}
+
+RowValue RowStoreEmitter::text(size_t column) {
+  RowValue v = value(columns_[column]);
+  v.length = text_length(rows_, v);
+  return v;
+}
+
+void RowStoreEmitter::repeat(size_t column, Value* at) {
+  auto& ir = rows_.ir();
+  const Column& c = columns_[column];
+  Value* before = ir.CreateSub(at, ir.getInt64(1));
+  auto copy = [&](llvm::Type* type, Value* values) {
+    ir.CreateStore(ir.CreateLoad(type, rows_.index(type, values, before)), rows_.index(type, values, at));
+  };
+  copy(ir.getInt128Ty(), c.values);
+  if (c.nullable) copy(ir.getInt8Ty(), c.valid);
 }
 
 Value* RowStoreEmitter::write(size_t column, Value* at, Value* arena_offset) {

@@ -35,6 +35,12 @@ class RowStoreEmitter {
   llvm::Value* write(size_t column, llvm::Value* at, llvm::Value* arena_offset);
   void write_hash(llvm::Value* at);
 
+  /* A series makes several rows of one, side by side: whether this column is a text that they share. Then a row's
+   * text, of length 0 where it is NULL, and row `at` as the row before it. */
+  bool repeats_text(size_t column) const;
+  RowValue text(size_t column);
+  void repeat(size_t column, llvm::Value* at);
+
  private:
   struct Column {
     uint32_t expr, type;

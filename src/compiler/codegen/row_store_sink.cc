@@ -44,7 +44,8 @@ void RowStoreSink::emit(TupleBatch b) {
       store_.write_hash(ir_.CreateAdd(first, k));
       return {};
     });
-  for (size_t column = 0; column < store_.columns(); column++) emit_column(b, column, first);
+  for (size_t column = 0; column < store_.columns(); column++)
+    store_.repeats_text(column) ? emit_repeated_texts(b, column, first) : emit_column(b, column, first);
 
   // Only now the rows count.
   rows_.store(ir_.CreateAdd(first, b.count), store, offsetof(TbRowStore, nrows));
@@ -76,6 +77,34 @@ void RowStoreSink::emit_column(const TupleBatch& b, size_t column, Value* first)
                           });
   tile_.or_errors(end[1]);
   if (store_.is_text(column)) rows_.store(end[0], store, offsetof(TbRowStore, arena_used));
+}
+
+/*
+ * A text that is the one before, by address and length, is not copied again: its view is.
+ *
+ *   for (k) { same = text(k) is text(k - 1); if (same) view[first + k] = view[first + k - 1]; else copy; }
+ */
+void RowStoreSink::emit_repeated_texts(const TupleBatch& b, size_t column, Value* first) {
+  Value* store = tile_.field(ir_.getPtrTy(), offsetof(TbPipelineArgs, store));
+  Value* arena_used = rows_.load(ir_.getInt64Ty(), store, offsetof(TbRowStore, arena_used));
+  const Carried none = {arena_used, llvm::ConstantPointerNull::get(ir_.getPtrTy()), ir_.getInt32(TB_NONE)};
+  const Carried end = emit_loop(
+      rows_, "repeated", ir_.getInt64(0), b.count, none, [&](Value* k, const Carried& now) -> Carried {
+        tile_.begin_tuple(b, k);
+        const RowValue text = store_.text(column);
+        Value* at = ir_.CreateAdd(first, k);
+        Value* same = ir_.CreateAnd(ir_.CreateICmpEQ(text.value, now[1]), ir_.CreateICmpEQ(text.length, now[2]));
+        // An empty text and a NULL may lie at one address.
+        same = ir_.CreateAnd(same, ir_.CreateICmpNE(text.length, ir_.getInt32(0)));
+        emit_if(rows_, "repeated.same", same, {}, [&]() -> Carried {
+          store_.repeat(column, at);
+          return {};
+        });
+        const Carried written = emit_if(rows_, "repeated.other", ir_.CreateNot(same), {now[0]},
+                                        [&]() -> Carried { return {store_.write(column, at, now[0])}; });
+        return {written[0], text.value, text.length};
+      });
+  rows_.store(end[0], store, offsetof(TbRowStore, arena_used));
 }
 
 }  // namespace turbine

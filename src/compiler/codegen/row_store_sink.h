@@ -20,6 +20,7 @@ class RowStoreSink {
 
   Value* emit_text_sizes(const TupleBatch& b);
   void emit_column(const TupleBatch& b, size_t column, Value* first);
+  void emit_repeated_texts(const TupleBatch& b, size_t column, Value* first);
 
   HostTile& tile_;
   RowEmitter& rows_;

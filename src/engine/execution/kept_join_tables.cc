@@ -28,6 +28,12 @@ bool all_blocks(const SegmentsRequest& request) {
   return rest == 0 || (request.bits[nblocks / 8] & ((1u << rest) - 1)) == (1u << rest) - 1;
 }
 
+/* A series is no table, and yields the same numbers for the same row. */
+bool probes_tables(const Program& program) {
+  const auto joins = program.joins();
+  return std::any_of(joins.begin(), joins.end(), [](const TbJoin& join) { return join.kind != TB_JOIN_SERIES; });
+}
+
 /* Whether the source that a table was built of is what this one is now. */
 bool is_same(const JoinTableSource& built, const JoinTableSource& now) {
   if (!built.map_lsn.empty() && built.nblocks == now.nblocks && built.map_lsn == now.map_lsn) return true;
@@ -41,7 +47,7 @@ std::optional<JoinTableSource> join_table_source(const Program& program, const s
                                                  const SegmentsRequest& request, const QuerySnapshot* snapshot) {
   const TbSegments& segments = request.segments;
   const bool all_visible = all_blocks(request);
-  if (program.sink() != TB_SINK_BUILD || !program.joins().empty() || segments.part != 1 || segments.layout != 0 ||
+  if (program.sink() != TB_SINK_BUILD || probes_tables(program) || segments.part != 1 || segments.layout != 0 ||
       (segments.flags & TB_SEGMENTS_CLEAN) || !(segments.flags & TB_SEGMENTS_WHOLE))
     return std::nullopt;
   JoinTableSource source;

@@ -8,6 +8,7 @@
  */
 #include "engine/program/program_check.h"
 
+#include "turbine/grid.h"
 #include "turbine/model.h"
 #include "turbine/wire.h"
 
@@ -189,6 +190,7 @@ class ExprCheck {
         return;
       case TB_EXPR_LOCAL: return check_local(i, e);
       case TB_EXPR_LOOP: return check_loop(i, e);
+      case TB_EXPR_GRID: return check_grid(i, e);
       default: program_fail("expression", i, "unknown operation");
     }
   }
@@ -284,6 +286,15 @@ class ExprCheck {
     need(!tb_model_has_array(e.index) || !(arg(e, 0).flags & TB_EX_NULLABLE), i, "a model that may be NULL");
   }
 
+  void check_grid(uint32_t i, const TbExpr& e) {
+    need(e.index >= TB_GRID_CELLS && e.index <= TB_GRID_POINT, i, "no such value of a grid");
+    need(e.nargs == (e.index == TB_GRID_CELLS ? 3 : e.index == TB_GRID_CELL ? 4 : 2), i, "number of arguments");
+    need(e.type == (e.index == TB_GRID_CELLS ? TB_TYPE_INT4 : TB_TYPE_INT8), i, "result type");
+    need(tb_type_is_text(arg(e, 0).type), i, "argument type");
+    for (uint32_t n = 1; n < e.nargs; n++)
+      need(arg(e, n).type == (n == 3 ? TB_TYPE_INT4 : TB_TYPE_FLOAT8), i, "argument type");
+  }
+
   /* Generated code takes an expression without the flag for never NULL (or
    * never raising): the flags must cover what the operands imply. */
   void check_flags(uint32_t i, const TbExpr& e) {
@@ -292,7 +303,7 @@ class ExprCheck {
     if (e.op == TB_EXPR_CALL || e.op == TB_EXPR_IS_DISTINCT || e.op == TB_EXPR_ANY || e.op == TB_EXPR_ALL ||
         e.op == TB_EXPR_GREATEST || e.op == TB_EXPR_LEAST)
       raises = tb_functions[e.index].flags & TB_FN_RAISES;
-    raises |= e.op == TB_EXPR_LOOP;
+    raises |= e.op == TB_EXPR_LOOP || (e.op == TB_EXPR_GRID && e.index != TB_GRID_CELL);
     for (uint32_t n = 0; n < e.nargs; n++) raises |= (arg(e, n).flags & TB_EX_RAISES) != 0;
 
     // May it be NULL?
@@ -310,6 +321,7 @@ class ExprCheck {
       case TB_EXPR_ANY:
       case TB_EXPR_ALL:
       case TB_EXPR_MODEL:
+      case TB_EXPR_GRID:
         for (uint32_t n = 0; n < e.nargs; n++) nullable |= (arg(e, n).flags & TB_EX_NULLABLE) != 0;
         break;
       case TB_EXPR_CASE:
@@ -379,18 +391,31 @@ class SinkCheck {
   }
 
   void check_join(size_t j, const TbJoin& join) {
-    if (join.kind < TB_JOIN_INNER || join.kind > TB_JOIN_FULL) program_fail("join", j, "unknown kind");
+    if (join.kind < TB_JOIN_INNER || join.kind > TB_JOIN_SERIES) program_fail("join", j, "unknown kind");
     if (join.flags & ~TB_JOIN_UNIQUE) program_fail("join", j, "unknown flags");
     for (uint32_t reserved : join.reserved)
       if (reserved != 0) program_fail("join", j, "reserved field");
     if (join.nfilters > (join.kind == TB_JOIN_FULL ? p_.filters().size() : 0))
       program_fail("join", j, "filters before it");
-    if (join.join_table >= TB_MAX_JOIN_TABLES) program_fail("join", j, "table number");
+    if (join.kind == TB_JOIN_SERIES ? join.join_table != TB_NONE : join.join_table >= TB_MAX_JOIN_TABLES)
+      program_fail("join", j, "table number");
     if (join.nkeys > TB_MAX_KEYS) program_fail("join", j, "too many keys");
     if (uint64_t{join.first_key} + join.nkeys > p_.header().args.count) program_fail("join", j, "keys out of bounds");
     for (uint32_t key : p_.join_keys(join)) check_value("key of join", j, key, visible_);
+    if (join.kind == TB_JOIN_SERIES) check_series(j, join);
     if (join.residual != TB_NONE) check_condition("residual of join", j, join.residual, visible_ | 1u << j);
     if (join.kind != TB_JOIN_SEMI && join.kind != TB_JOIN_ANTI) visible_ |= 1u << j;
+  }
+
+  /* A series has no table: its numbers are all that can be read of it. */
+  void check_series(size_t j, const TbJoin& join) {
+    if (join.nkeys != 1 || p_.expr(p_.join_keys(join)[0]).type != TB_TYPE_INT4)
+      program_fail("join", j, "a series has one key, its length");
+    if (join.flags != 0 || join.residual != TB_NONE) program_fail("join", j, "a series has no condition");
+    if (j < p_.full_joins_end()) program_fail("join", j, "a series before a FULL join");
+    for (const TbColumn& column : p_.columns())
+      if (column.join == j + 1 && (column.attnum != 1 || column.type != TB_TYPE_INT4 || column.flags != 0))
+        program_fail("join", j, "a series has one column, its number");
   }
 
   /* What is evaluated before a FULL join needs nothing of it or of later ones. */

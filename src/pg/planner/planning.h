@@ -55,6 +55,7 @@ typedef struct TbPlanning
 	List		   *compile_hints; /* TbStage: program/compile_hints.c */
 	List		   *noted_nodes;   /* nodes/offer/noted_nodes.c */
 	List		   *append_levels; /* PlannerInfo: nodes/hooks/plan_passes.c */
+	List		   *shape_samples; /* join/join_grid.c */
 	TbSubqueryTime *subquery_time; /* nodes/rewrite/; NULL: nobody asks */
 	MemoryContext	join_search;   /* where the search's relations stay */
 

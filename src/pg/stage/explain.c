@@ -447,6 +447,20 @@ stage_of_table(const TbStageRun *run, uint32 table)
 	elog(ERROR, "no stage builds table %u", table);
 }
 
+/* The join of the stage's program that has a row for each cell of a grid; -1: it has none.
+ */
+static int
+series_of(const TbStageRun *run, int stage)
+{
+	const TbProgram *program = run->stages[stage].program;
+	const TbJoin *joins = (const TbJoin *) ((const char *) program + program->joins.offset);
+
+	for (uint32 i = 0; i < program->joins.count; i++)
+		if (joins[i].kind == TB_JOIN_SERIES)
+			return (int) i;
+	return -1;
+}
+
 static void
 show_table(Shower *shower, const TbRunStats *stats)
 {
@@ -639,6 +653,16 @@ show_outer_rows(const TbWork *work, const TbQueryDone *done, ExplainState *es)
 		ExplainPropertyFloat("Outer Scan Time", "ms", ms, 3, es);
 }
 
+/* Entries of a join table by cells: a row for each cell that its box overlaps. */
+static void
+show_grid(Shower *shower, int stage, const TbQueryDone *done)
+{
+	int series = series_of(shower->run, stage);
+
+	if (series >= 0 && !done->table_kept)
+		ExplainPropertyUInteger("Grid Entries", NULL, done->join_rows[series], shower->es);
+}
+
 /* Join `number` of the stage, between what goes in and what comes out. */
 static void
 show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
@@ -651,7 +675,9 @@ show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 	const TbRunStats *outer_stats = tb_stage_run_stats(shower->run, stage);
 	const TbRunStats *stats = tb_stage_run_stats(shower->run, inner);
 	const char		 *label = psprintf("Depth %u", number + 1);
-	const char		 *method = join->nkeys > 0 ? "GpuHashJoin" : "GpuNestLoop";
+	const char		 *method = series_of(shower->run, inner) >= 0 ? "GpuGiSTJoin" :
+			  join->nkeys > 0									  ? "GpuHashJoin" :
+																	"GpuNestLoop";
 	/* Another join's table, which filters what is built after it. */
 	bool			  shared = bms_is_member(join->join_table, shower->join_tables);
 
@@ -685,13 +711,16 @@ show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 		{
 			show_planned_table(&shower->run->stages[inner].info.work, es);
 			show_table(shower, stats);
+			show_grid(shower, inner, &stats->service.done);
 		}
 	}
 	if (shower->ran && outer_stats != NULL &&
 		number < lengthof(outer_stats->service.done.join_rows))
 	{
 		const TbRunStage *outer = &shower->run->stages[stage];
-		bool			  is_last = number + 1 == outer->program->joins.count;
+		uint32			  last = outer->program->joins.count -
+			(series_of(shower->run, stage) >= 0 ? 1 : 0);
+		bool is_last = number + 1 == last;
 
 		show_joined_rows(is_last ? outer->info.work.reaching : -1,
 						 outer_stats->service.done.join_rows[number], es);
@@ -715,7 +744,8 @@ show_joins(Shower *shower, int stage)
 	TbStageNotes  notes = tb_private_notes(plan_of(shower), stage);
 
 	for (uint32 i = 0; i < program->joins.count; i++)
-		show_join(shower, stage, &joins[i], i, list_nth(notes.joins, i));
+		if (joins[i].kind != TB_JOIN_SERIES)
+			show_join(shower, stage, &joins[i], i, list_nth(notes.joins, i));
 }
 
 static void

@@ -31,6 +31,7 @@
 #include "turbine/wire.h"
 
 #include "pg/errors/may_raise.h"
+#include "pg/planner/join/join_grid.h"
 #include "pg/planner/join/join_keys.h"
 #include "pg/planner/join/join_program.h"
 #include "pg/planner/join/serial_paths.h"
@@ -143,6 +144,7 @@ typedef struct SideJoin
 	bool		 matching; /* its conditions are being translated */
 	TbStageJoin *shown;
 	List		*stored;   /* StoredKey: the keys of its join table */
+	bool		 by_grid;  /* a cell is the only key */
 } SideJoin;
 
 typedef struct StoredKey
@@ -160,6 +162,7 @@ struct JoinSide
 	List		*joins;		   /* SideJoin */
 	List		*filters;	   /* RestrictInfo: of the tree's, those in the program */
 	List		*pruning_keys; /* TbPruningKey */
+	double		 entries;	   /* estimate: of a row that is built; 1 without a grid */
 	int			 last_full;	   /* index of the last FULL join; -1: none */
 	uint32		 join_table;   /* number, of inner sides */
 	bool		 needed;	   /* its rows; of FULL joins the probe side's are not */
@@ -398,6 +401,26 @@ needs_inner(const JoinSide *side, const TbTreeJoin *join, int index)
 		(join->kind == TB_JOIN_INNER || join->kind == TB_JOIN_SEMI);
 }
 
+/* Cells of a grid as the key; not of a FULL join, whose table keeps rows without a cell. */
+static bool
+add_grid(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids outer)
+{
+	const TbTreeJoin *of = join->join;
+	TbGridClause	  clause;
+	TbGrid			  grid;
+
+	if (of->kind == TB_JOIN_FULL ||
+		tb_grid_find(program->root, of->conditions, outer, of->inner->relids, &clause) ==
+			NULL)
+		return true;
+	grid = tb_grid_choose(program->root, &clause, side->tree->probe_side->rows,
+						  of->inner->rows);
+	join->by_grid = true;
+	join->inner->entries = grid.entries;
+	return tb_grid_add_keys(&clause, &grid, &side->t, join->index, &join->inner->t,
+							&program->reason);
+}
+
 /* Keys, then what is left as the residual. */
 static bool
 add_conditions(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids outer)
@@ -421,7 +444,8 @@ add_conditions(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids ou
 		if (rinfo->can_join && rinfo->mergeopfamilies != NIL)
 			unique = false;
 	}
-	if (others != NIL && !add_residual(program, side, join, others, &residual))
+	if ((join->shown->keys == NIL && !add_grid(program, side, join, outer)) ||
+		(others != NIL && !add_residual(program, side, join, others, &residual)))
 		return false;
 	if (join->shown->keys == NIL)
 		unique = false;
@@ -632,6 +656,7 @@ make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed, bool is_main)
 	side->needed = needed;
 	side->is_main = is_main;
 	side->last_full = last_full_join(tree);
+	side->entries = 1;
 	side->source = tree->source;
 	/* Locked since the query was parsed; the descriptor is the relcache's. */
 	if (side->source == NULL)
@@ -694,7 +719,9 @@ describe_joins(TbStage *stage, const JoinSide *side, double rows)
 
 		stage->joins = lappend(stage->joins, join->shown);
 		stage->info.work.probes += rows;
-		if (join->shown->keys == NIL)
+		if (join->by_grid)
+			stage->info.work.candidates += Max(rows, join->join->rows) * TB_GRID_CANDIDATES;
+		else if (join->shown->keys == NIL)
 			stage->info.work.candidates += rows * join->join->inner->rows;
 		stage->info.work.matches += join->join->rows;
 		rows = join->join->rows;
@@ -856,7 +883,7 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 	stage->info.work.reaching = side->joins != NIL ? side->tree->rows * factor :
 													 stage->info.work.passing;
 	if (sink == TB_SINK_BUILD)
-		stage->info.work.built = side->tree->rows;
+		stage->info.work.built = side->tree->rows * side->entries;
 	if (sink == TB_SINK_PROJECT)
 		stage->info.work.projected = side->tree->rows;
 	stage->source = side->source;
@@ -888,7 +915,7 @@ can_run(const TbStage *stage, const Bitmapset *built)
 											stage->program->joins.offset);
 
 	for (uint32 i = 0; i < stage->program->joins.count; i++)
-		if (!bms_is_member(joins[i].join_table, built))
+		if (joins[i].kind != TB_JOIN_SERIES && !bms_is_member(joins[i].join_table, built))
 			return false;
 	return true;
 }

@@ -29,6 +29,7 @@
 #include "utils/syscache.h"
 
 #include "pg/compat/pg16.h"
+#include "pg/planner/join/join_grid.h"
 #include "pg/planner/join/join_read.h"
 #include "pg/planner/join/join_shape.h"
 #include "pg/planner/join/serial_paths.h"
@@ -291,6 +292,20 @@ choose_probe_side(Sides *sides)
 		swap_sides(sides);
 }
 
+/* Of an inner join of points with shapes: the points stream, if they can. */
+static void
+prefer_points(Reader *r, List *clauses, Sides *sides)
+{
+	Relids		 outer = sides->outer->tree->relids;
+	Relids		 inner = sides->inner->tree->relids;
+	TbGridClause clause;
+
+	if (may_stream(sides->inner) &&
+		tb_grid_find(r->root, clauses, outer, inner, &clause) == NULL &&
+		tb_grid_find(r->root, clauses, inner, outer, &clause) != NULL)
+		swap_sides(sides);
+}
+
 static bool
 choose_sides(Reader *r, JoinType jointype, Sides *sides)
 {
@@ -391,6 +406,12 @@ read_join(Reader *r, JoinPath *path, Side *result)
 		!read_path(r, path->innerjoinpath, &inner) ||
 		!choose_sides(r, path->jointype, &sides))
 		return false;
+	if (sides.kind == TB_JOIN_INNER)
+		prefer_points(r,
+					  list_concat_copy(list_concat_copy(path->joinrestrictinfo,
+														outer.pending),
+									   inner.pending),
+					  &sides);
 	if (!place_clauses(r, path->joinrestrictinfo, false, relids, &sides, join, &filters,
 					   &result->pending) ||
 		!place_clauses(r, outer.pending, true, relids, &sides, join, &filters,
@@ -407,6 +428,11 @@ read_join(Reader *r, JoinPath *path, Side *result)
 		!is_semijoin(sides.inner->unique, join->conditions, sides.inner->tree->relids))
 		return refuse(r, "a side made distinct is joined by other columns");
 
+	if (tb_grid_is_missed(r->root, join->conditions, sides.outer->tree->relids,
+						  sides.inner->tree->relids))
+		tb_planning_note(tb_join_part(r->root, "grid for the join of", relids),
+						 "the outer side's geometries are not known to be points, or the "
+						 "inner side's are no column of a table");
 	join->kind = sides.kind;
 	join->inner = sides.inner->tree;
 	/* Sides may have changed, so PostgreSQL is asked anew. */

@@ -17,7 +17,8 @@
  * Then join tables that are finished filter later build sides of the shape
  * (join_filter.c).
  *
- * Sections: what a tree costs; the order of the chain; regions; the search. Owns nothing.
+ * Sections: what a tree costs; regions; the search. The chain's order is join_order.c's.
+ * Owns nothing.
  */
 #include "postgres.h"
 
@@ -32,7 +33,9 @@
 #include "pg/compat/pg16.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/join/join_filter.h"
+#include "pg/planner/join/join_grid.h"
 #include "pg/planner/join/join_keys.h"
+#include "pg/planner/join/join_order.h"
 #include "pg/planner/join/join_shape.h"
 #include "pg/settings/guc.h"
 
@@ -104,11 +107,24 @@ is_key(const RestrictInfo *rinfo, Relids outer, Relids inner)
 		 bms_is_subset(rinfo->left_relids, inner));
 }
 
+/* Whether cells of a grid are its key. */
+static bool
+uses_grid(PlannerInfo *root, const TbTreeJoin *join, Relids outer)
+{
+	TbGridClause clause;
+
+	return join->kind != TB_JOIN_FULL &&
+		tb_grid_find(root, join->conditions, outer, join->inner->relids, &clause) != NULL;
+}
+
 static int
-count_keys(const TbTreeJoin *join, Relids outer)
+count_keys(PlannerInfo *root, const TbTreeJoin *join, Relids outer)
 {
 	int		  count = 0;
 	ListCell *lc;
+
+	if (uses_grid(root, join, outer))
+		return 1;
 
 	foreach(lc, join->conditions)
 		if (is_key(lfirst(lc), outer, join->inner->relids))
@@ -123,6 +139,8 @@ rejected_rows(PlannerInfo *root, const TbTreeJoin *join, Relids outer, double ro
 	List	 *others = NIL;
 	ListCell *lc;
 
+	if (uses_grid(root, join, outer))
+		return Max(rows, join->rows) * (TB_GRID_CANDIDATES - 1);
 	foreach(lc, join->conditions)
 		if (!is_key(lfirst(lc), outer, join->inner->relids))
 			others = lappend(others, lfirst(lc));
@@ -149,7 +167,7 @@ tree_cost(PlannerInfo *root, const TbJoinTree *tree)
 		ShapeCost		  inner = tree_cost(root, join->inner);
 
 		cost.ns += inner.ns + tb_cost_build_ns(join->inner->rows) +
-			tb_cost_probe_ns(rows, count_keys(join, outer),
+			tb_cost_probe_ns(rows, count_keys(root, join, outer),
 							 rejected_rows(root, join, outer, rows), join->rows);
 		cost.joined += inner.joined;
 		/* Of its last join, too: they become a join table. */
@@ -162,73 +180,6 @@ tree_cost(PlannerInfo *root, const TbJoinTree *tree)
 	}
 	bms_free(outer);
 	return cost;
-}
-
-/*
- * ---- The order of the chain ----
- *
- * Whatever the order, the tables are built; so what counts is how many rows are left for
- * the next probe: joins that drop most come first, those that multiply rows last. This is
- * the order of stars, and of everything that is not searched. INNER, SEMI and ANTI joins
- * commute, as long as what a condition refers to has been joined before it. Nothing moves
- * past a LEFT or FULL join.
- */
-
-/* Have the joins that its conditions refer to been done? */
-static bool
-is_ready(const TbTreeJoin *join, Relids joined)
-{
-	Relids	  known = bms_union(joined, join->inner->relids);
-	bool	  ready = true;
-	ListCell *lc;
-
-	foreach(lc, join->conditions)
-		if (!bms_is_subset(lfirst_node(RestrictInfo, lc)->clause_relids, known))
-			ready = false;
-	bms_free(known);
-	return ready;
-}
-
-/* The join to do next: of those that are ready up to the next LEFT or FULL join, the one
- * that leaves fewest rows; the first of equals. */
-static TbTreeJoin *
-choose_next(List *waiting, Relids joined)
-{
-	TbTreeJoin *best = NULL;
-	ListCell   *lc;
-
-	foreach(lc, waiting)
-	{
-		TbTreeJoin *join = lfirst(lc);
-
-		if (tb_join_is_barrier(join))
-			return best == NULL ? join : best;
-		if (is_ready(join, joined) && (best == NULL || join->fraction < best->fraction))
-			best = join;
-	}
-	return best;
-}
-
-/* The joins (TbTreeJoin) of a stream that has the columns of `joined` already: those
- * that drop most rows first. The list is new, the joins are the same. */
-static List *
-joins_in_order(const List *joins, Relids joined)
-{
-	List *waiting = list_copy(joins);
-	List *ordered = NIL;
-
-	joined = bms_copy(joined);
-	while (waiting != NIL)
-	{
-		TbTreeJoin *join = choose_next(waiting, joined);
-
-		/* In PostgreSQL's order each is ready when its turn comes. */
-		Assert(join != NULL);
-		joined = tb_tree_join_add_relids(joined, join);
-		waiting = list_delete_ptr(waiting, join);
-		ordered = lappend(ordered, join);
-	}
-	return ordered;
 }
 
 /*
@@ -264,6 +215,10 @@ typedef struct RegionClause
 	RestrictInfo *rinfo;
 	uint32		  inputs;
 	double		  selectivity;
+	/* A grid finds rows by it: the inputs that have the points, and the shapes. Either side
+	 * may be the points'. */
+	uint32		  points[2];
+	uint32		  shapes[2];
 } RegionClause;
 
 typedef struct Region
@@ -411,7 +366,9 @@ inputs_of(const Region *region, Relids relids)
 static bool
 find_required(const Region *region, RegionItem *item)
 {
-	ListCell *lc;
+	Relids		 outers = NULL;
+	TbGridClause clause;
+	ListCell	*lc;
 
 	item->keyless = true;
 	foreach(lc, item->filter->conditions)
@@ -423,9 +380,13 @@ find_required(const Region *region, RegionItem *item)
 		if (inputs == 0 && !bms_is_empty(outer))
 			return false;
 		item->required |= inputs;
+		outers = bms_add_members(outers, outer);
 		if (tb_join_key_clause(rinfo))
 			item->keyless = false;
 	}
+	if (tb_grid_find(region->root, item->filter->conditions, outers, item->tree->relids,
+					 &clause) != NULL)
+		item->keyless = false;
 	return true;
 }
 
@@ -494,6 +455,26 @@ add_edges_of_class(Region *region, const EquivalenceClass *ec, int key)
 	pfree(inputs);
 }
 
+/* Of a clause between two relations: which of them may be the points of a grid. */
+static void
+find_grid_sides(const Region *region, RegionClause *clause, Relids one, Relids other)
+{
+	TbGridClause grid;
+
+	clause->points[0] = clause->points[1] = 0;
+	clause->shapes[0] = clause->shapes[1] = 0;
+	if (tb_grid_clause(region->root, clause->rinfo, one, other, &grid))
+	{
+		clause->points[0] = inputs_of(region, one);
+		clause->shapes[0] = inputs_of(region, other);
+	}
+	if (tb_grid_clause(region->root, clause->rinfo, other, one, &grid))
+	{
+		clause->points[1] = inputs_of(region, other);
+		clause->shapes[1] = inputs_of(region, one);
+	}
+}
+
 /* A clause has no selectivity of its own among those that keys find if it is a key. */
 static void
 add_clause(Region *region, RestrictInfo *rinfo)
@@ -515,6 +496,7 @@ add_clause(Region *region, RestrictInfo *rinfo)
 	rest = bms_del_member(bms_copy(rinfo->clause_relids), first);
 	clause->selectivity = join_selectivity(region->root, list_make1(rinfo), rest,
 										   bms_make_singleton(first));
+	find_grid_sides(region, clause, bms_make_singleton(first), rest);
 }
 
 /* Finds what connects inputs. To be called once the trees of all items are what they shall
@@ -543,6 +525,17 @@ joins_sets(const RegionClause *clause, uint32 one, uint32 other)
 {
 	return (clause->inputs & ~(one | other)) == 0 && (clause->inputs & one) != 0 &&
 		(clause->inputs & other) != 0;
+}
+
+/* Whether a grid finds rows of a set by points of another. */
+static bool
+finds_by_grid(const RegionClause *clause, uint32 probe, uint32 build)
+{
+	for (int i = 0; i < 2; i++)
+		if (clause->points[i] != 0 && clause->shapes[i] != 0 &&
+			(clause->points[i] & ~probe) == 0 && (clause->shapes[i] & ~build) == 0)
+			return true;
+	return false;
 }
 
 /* Whether a condition connects two sets of inputs; `nkeys`: of the keys by which rows are
@@ -577,14 +570,27 @@ region_connected(const Region *region, uint32 one, uint32 other, int *nkeys)
 	return false;
 }
 
-/* The share of rows found by keys that the other conditions between both leave. */
+/* The number of keys if equalities have `nkeys`, with the cells of a grid. */
+static int
+keys_with_grid(const Region *region, uint32 probe, uint32 build, int nkeys)
+{
+	for (int i = 0; nkeys == 0 && i < region->nclauses; i++)
+		if (finds_by_grid(&region->clauses[i], probe, build))
+			nkeys = 1;
+	return nkeys;
+}
+
+/* The share of rows found by keys that the other conditions between both leave. `by_grid`:
+ * cells are the key, of which a clause leaves some candidates. */
 static double
-region_selectivity(const Region *region, uint32 one, uint32 other)
+region_selectivity(const Region *region, uint32 one, uint32 other, bool by_grid)
 {
 	double selectivity = 1;
 
 	for (int i = 0; i < region->nclauses; i++)
-		if (joins_sets(&region->clauses[i], one, other))
+		if (by_grid && finds_by_grid(&region->clauses[i], one, other))
+			selectivity /= TB_GRID_CANDIDATES;
+		else if (joins_sets(&region->clauses[i], one, other))
 			selectivity *= region->clauses[i].selectivity;
 	return selectivity;
 }
@@ -688,7 +694,7 @@ copy_shape(const TbJoinTree *tree, bool chain)
 		lfirst(lc) = copy_join(join, copy_shape(join->inner, chain));
 	}
 	if (chain)
-		copy->joins = joins_in_order(copy->joins, tree->probe_side->relids);
+		copy->joins = tb_joins_in_order(copy->joins, tree->probe_side->relids);
 	return copy;
 }
 
@@ -758,20 +764,23 @@ consider_join(Search *search, uint32 probe, uint32 build)
 	const Stream *outer = &search->streams[probe];
 	const Stream *inner = &search->streams[build];
 	double		  rejected;
+	int			  nequal;
 	int			  nkeys;
 
 	if (!is_found(search, probe) || !is_found(search, build) ||
 		!may_stream_set(search, probe))
 		return;
-	if (!region_connected(region, probe, build, &nkeys) && !search->crosses)
+	if (!region_connected(region, probe, build, &nequal) && !search->crosses)
 		return;
+	nkeys = keys_with_grid(region, probe, build, nequal);
 	if (stream->rows < 0)
 		stream->rows = clamp_row_est(
 			outer->rows * inner->rows *
 			join_selectivity(region->root, region_conditions(region, probe, build),
 							 region_visible(region, probe), region_visible(region, build)));
 	rejected = nkeys > 0 ?
-		rows_rejected_by(stream->rows, region_selectivity(region, probe, build)) :
+		rows_rejected_by(stream->rows,
+						 region_selectivity(region, probe, build, nequal == 0)) :
 		Max(outer->rows * inner->rows - stream->rows, 0);
 	keep_cheapest(stream,
 				  outer->ns + inner->ns + tb_cost_build_ns(inner->rows) +
@@ -914,15 +923,15 @@ search_tree(PlannerInfo *root, const TbJoinTree *tree)
 	if (found == NULL)
 	{
 		found = copy_tree(tree);
-		found->joins = joins_in_order(search_inner_sides(root, tree, 0, 0),
-									  tree->probe_side->relids);
+		found->joins = tb_joins_in_order(search_inner_sides(root, tree, 0, 0),
+										 tree->probe_side->relids);
 		return found;
 	}
 	/* What holds of the joined rows, behind the filters of the stream that there is now. */
 	nfilters = list_length(found->filters);
 	found->filters = list_concat(found->filters, list_copy_tail(tree->filters, tree->nown));
 	behind = search_inner_sides(root, tree, njoins, nfilters - tree->nown);
-	found->joins = list_concat(found->joins, joins_in_order(behind, found->relids));
+	found->joins = list_concat(found->joins, tb_joins_in_order(behind, found->relids));
 	found->relids = tree->relids;
 	return found;
 }

@@ -17,6 +17,7 @@
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 
+#include "turbine/grid.h"
 #include "turbine/model.h"
 
 #include "pg/compat/pg18.h"
@@ -26,6 +27,9 @@
 
 /* Of an exponential and a division, in integer comparisons. */
 #define MODEL_COST 24
+
+/* Of a box and its cells. */
+#define GRID_COST 16
 
 #define GROW(list, array) \
 	do \
@@ -506,6 +510,11 @@ own_cost(TbExpr *expr)
 			expr->cost += expr->nargs;
 			if (expr->index != TB_MODEL_LINEAR && expr->index != TB_MODEL_PRODUCT)
 				expr->cost += MODEL_COST;
+			break;
+		case TB_EXPR_GRID:
+			if (expr->index != TB_GRID_CELL)
+				expr->flags |= TB_EX_RAISES;
+			expr->cost += GRID_COST;
 			break;
 		case TB_EXPR_RESCALE:
 			expr->flags |= TB_EX_RAISES;

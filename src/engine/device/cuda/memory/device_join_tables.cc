@@ -59,6 +59,7 @@ uint64_t device_table_bytes(const JoinTables& tables) {
 bool at_most_one_tuple(const Program& program, const JoinTables& tables) {
   for (size_t i = 0; i < program.joins().size(); i++) {
     const uint8_t kind = program.joins()[i].kind;
+    if (kind == TB_JOIN_SERIES) return false;
     if (kind != TB_JOIN_SEMI && kind != TB_JOIN_ANTI && !tables[i]->unique()) return false;
   }
   return true;

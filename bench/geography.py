@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""geography.py - points counted by the polygon that they lie in: PostGIS with GiST and workers, pg_turbine, DuckDB.
+
+Loads --points random points and --polygons polygons of --edges edges, which overlap a little, with a GiST index over the
+polygons. All engines have 2 threads, and run in turn, --runs rounds; other work on the machine slows them alike. Prints
+medians in ms, the ratios to ours, and fails if answers differ. DuckDB runs if --duckdb-python names a Python that has
+the wheels duckdb and duckdb-extension-spatial.
+Needs python3, PostGIS and the built tree. Called by hand.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+
+import cluster  # noqa: E402
+
+SQL = "SELECT z.id, count(*) FROM points p JOIN polygons z ON st_contains(z.g, p.g) GROUP BY z.id"
+POSTGIS = {"pg_turbine.enabled": "off", "max_parallel_workers_per_gather": "2", "jit": "off"}
+
+# Reads a line, runs the query, answers with a line of JSON: seconds, and the answer's size and checksum.
+DUCKDB = """
+import json, sys, time
+import duckdb
+from duckdb_extensions import import_extension
+import_extension("spatial")
+db = duckdb.connect(config={"threads": 2})
+db.execute("LOAD spatial")
+db.execute(f"CREATE TABLE points AS SELECT ST_Point(x, y) AS g FROM read_csv('{sys.argv[1]}', columns={{'x': 'DOUBLE', 'y': 'DOUBLE'}})")
+db.execute(f"CREATE TABLE polygons AS SELECT id, ST_GeomFromText(g) AS g FROM read_csv('{sys.argv[2]}', delim='|', columns={{'id': 'INTEGER', 'g': 'VARCHAR'}})")
+for line in sys.stdin:
+    began = time.perf_counter()
+    rows = db.execute("SELECT z.id, count(*) FROM points p JOIN polygons z ON ST_Contains(z.g, p.g) GROUP BY z.id").fetchall()
+    taken = time.perf_counter() - began
+    print(json.dumps([taken, len(rows), sum(n for _, n in rows), sum(i * n for i, n in rows)]), flush=True)
+"""
+
+
+def load(session, options):
+    side = round(options.polygons ** 0.5)
+    session.query("CREATE EXTENSION postgis")
+    session.query("SELECT setseed(0.5)")
+    # Stars around the middle of each square, whose corners reach a little beyond it.
+    session.query(f"""CREATE TABLE polygons AS
+        SELECT id, st_makepolygon(st_makeline(ring || ring[1])) AS g FROM (
+            SELECT s.id, array_agg(st_makepoint(s.id % {side} + 0.5 + far * cos(2 * pi() * e / {options.edges}),
+                                                s.id / {side} + 0.5 + far * sin(2 * pi() * e / {options.edges})) ORDER BY e) AS ring
+            FROM generate_series(0, {side * side - 1}) s (id)
+            CROSS JOIN LATERAL (SELECT e, 0.35 + 0.25 * random() + 0 * s.id AS far FROM generate_series(1, {options.edges}) e) t
+            GROUP BY s.id) rings""")
+    session.query(f"""CREATE TABLE points AS
+        SELECT st_makepoint(random() * {side}, random() * {side})::geometry(Point) AS g FROM generate_series(1, {options.points})""")
+    session.query("CREATE INDEX ON polygons USING gist (g)")
+    session.query("VACUUM (FREEZE, ANALYZE)")
+    session.query("CHECKPOINT")
+
+
+def checksum(rows):
+    counts = [(int(i), int(n)) for i, n in rows]
+    return [len(counts), sum(n for _, n in counts), sum(i * n for i, n in counts)]
+
+
+def timed_query(session):
+    began = time.perf_counter()
+    rows = session.query(SQL)
+    return time.perf_counter() - began, checksum(rows)
+
+
+class DuckDB:
+    def __init__(self, session, python, folder):
+        points, polygons = Path(folder) / "points.csv", Path(folder) / "polygons.csv"
+        points.write_text("\n".join(f"{x},{y}" for x, y in session.query("SELECT st_x(g), st_y(g) FROM points")), encoding="ascii")
+        polygons.write_text("\n".join(f"{i}|{g}" for i, g in session.query("SELECT id, st_astext(g, 17) FROM polygons")), encoding="ascii")
+        self.process = subprocess.Popen([python, "-c", DUCKDB, str(points), str(polygons)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+
+    def run(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        seconds, *answer = json.loads(self.process.stdout.readline())
+        return seconds, answer
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--points", type=int, default=1_000_000)
+    parser.add_argument("--polygons", type=int, default=10_000)
+    parser.add_argument("--edges", type=int, default=100)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--duckdb-python", default="", help="a Python with duckdb and duckdb-extension-spatial")
+    options = parser.parse_args()
+    settings = {"shared_buffers": "512MB", "work_mem": "64MB"}
+    with cluster.Cluster("bench-geography", settings=settings) as server, tempfile.TemporaryDirectory() as folder:
+        with server.connect() as session:
+            load(session, options)
+        plain = server.connect(settings=POSTGIS)
+        ours = server.connect(settings={"pg_turbine.enabled": "on", "pg_turbine.device": options.device})
+        print("\n".join(row[0] for row in plain.query("EXPLAIN (COSTS OFF) " + SQL)), flush=True)
+        engines = {"pg_turbine": lambda: timed_query(ours), "PostGIS": lambda: timed_query(plain)}
+        if options.duckdb_python:
+            duckdb = DuckDB(plain, options.duckdb_python, folder)
+            engines["DuckDB"] = duckdb.run
+        times = {name: [] for name in engines}
+        found = {name: run() for name, run in engines.items()}
+        print("first run: " + ", ".join(f"{name} {seconds * 1000:.0f} ms" for name, (seconds, _) in found.items()), flush=True)
+        for _ in range(options.runs):
+            for name, run in engines.items():
+                times[name].append(run()[0])
+        print("\n".join(row[0] for row in ours.query("EXPLAIN (ANALYZE, COSTS OFF) " + SQL)), flush=True)
+        base = statistics.median(times["pg_turbine"])
+        for name, taken in times.items():
+            median = statistics.median(taken)
+            print(f"{name}: {median * 1000:.0f} ms, {median / base:.2f} of ours, {options.points / median / 1e6:.2f} M points/s")
+        if len({str(answer) for _, answer in found.values()}) > 1:
+            print(f"answers differ: {found}")
+            return 1
+        return 0 if any("GpuGiSTJoin" in row[0] for row in ours.query("EXPLAIN (COSTS OFF) " + SQL)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

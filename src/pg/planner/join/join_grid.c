@@ -1,0 +1,526 @@
+/*
+ * join_grid.c - see join_grid.h.
+ *
+ * A grid of square cells makes a spatial join an equality join. A point lies in one cell; a
+ * shape has an entry for each cell that its box overlaps. So the cell is a key, each
+ * candidate is met once, and the clause itself is the residual condition.
+ *
+ * Small cells have few candidates but many entries. The best size depends on the sizes of
+ * the boxes, of which PostgreSQL knows nothing that is the same in all versions of PostGIS.
+ * So some blocks of the table are read, as the planner reads the ends of an index for
+ * estimates. A wrong size costs time only.
+ *
+ * Samples belong to the run of the planner (planning.h). Called by the files that read,
+ * shape and write joins. Must never call a function of PostGIS: a value that it does not
+ * like would raise an error.
+ */
+#include "postgres.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "access/detoast.h"
+#include "access/heapam.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/transam.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "parser/parsetree.h"
+#include "storage/bufmgr.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "turbine/functions.h"
+#include "turbine/grid.h"
+
+#include "pg/convert/postgis.h"
+#include "pg/planner/join/join_grid.h"
+#include "pg/planner/join/join_keys.h"
+#include "pg/planner/planning.h"
+
+/* ---- A look at a column ---- */
+
+#define MOST_BLOCKS 24
+#define MOST_ROWS 1000
+
+typedef struct Sample
+{
+	Oid		   relid;
+	AttrNumber attnum;
+	int		   nrows; /* not NULL */
+	int		   npoints;
+	double	   bytes; /* of all rows */
+	int		   nboxes;
+	TbBox	   boxes[MOST_ROWS];
+} Sample;
+
+static void
+add_value(Sample *sample, Datum value)
+{
+	struct varlena *header = PG_DETOAST_DATUM_SLICE(value, 0, TB_GEOMETRY_HEAD);
+	TbBox			box;
+	int				is_point;
+	TbExtent		extent = tb_geometry_extent((const uint8 *) VARDATA_ANY(header),
+												VARSIZE_ANY_EXHDR(header), &is_point, &box);
+
+	sample->nrows++;
+	sample->bytes += (double) toast_raw_datum_size(value);
+	if (extent == TB_EXTENT_POINT || extent == TB_EXTENT_BOX)
+		sample->boxes[sample->nboxes++] = box;
+	if (is_point)
+		sample->npoints++;
+	if ((Pointer) header != DatumGetPointer(value))
+		pfree(header);
+}
+
+static void
+add_block(Sample *sample, Relation rel, BlockNumber block)
+{
+	TableScanDesc	scan = table_beginscan_strat(rel, GetActiveSnapshot(), 0, NULL, true,
+												 false);
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+
+	heap_setscanlimits(scan, block, 1);
+	while (sample->nrows < MOST_ROWS &&
+		   table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		bool  is_null;
+		Datum value = slot_getattr(slot, sample->attnum, &is_null);
+
+		if (!is_null)
+			add_value(sample, value);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	table_endscan(scan);
+}
+
+static void
+look_at_table(Sample *sample, Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	BlockNumber nblocks;
+	int			count;
+
+	if (rel->rd_rel->relam == HEAP_TABLE_AM_OID && ActiveSnapshotSet())
+	{
+		nblocks = RelationGetNumberOfBlocks(rel);
+		count = Min(nblocks, MOST_BLOCKS);
+		for (int i = 0; i < count; i++)
+			add_block(sample, rel, (BlockNumber) ((uint64) nblocks * i / count));
+	}
+	table_close(rel, NoLock);
+}
+
+/* Of a column of a table of this query level; NULL: it is none. */
+static Sample *
+sample_of(PlannerInfo *root, const Expr *expr)
+{
+	TbPlanning	  *planning = tb_planning();
+	const Var	  *var = (const Var *) expr;
+	RangeTblEntry *rte;
+	Sample		  *sample;
+	MemoryContext  previous;
+	ListCell	  *lc;
+
+	if (!IsA(expr, Var) || var->varlevelsup > 0 || var->varattno <= 0)
+		return NULL;
+	rte = planner_rt_fetch(var->varno, root);
+	if (rte->rtekind != RTE_RELATION || rte->inh ||
+		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW))
+		return NULL;
+	foreach(lc, planning->shape_samples)
+	{
+		sample = lfirst(lc);
+		if (sample->relid == rte->relid && sample->attnum == var->varattno)
+			return sample;
+	}
+	previous = MemoryContextSwitchTo(root->planner_cxt);
+	sample = palloc0(sizeof(Sample));
+	sample->relid = rte->relid;
+	sample->attnum = var->varattno;
+	look_at_table(sample, rte->relid);
+	planning->shape_samples = lappend(planning->shape_samples, sample);
+	MemoryContextSwitchTo(previous);
+	return sample;
+}
+
+/* ---- Clauses ---- */
+
+/* What only holds of geometries whose boxes meet. */
+static const char *const predicates[] = {
+	"st_contains",	 "st_within",  "st_covers",			"st_coveredby",
+	"st_intersects", "st_dwithin", "geometry_overlaps",
+};
+
+/* Whose results are points. */
+static const char *const point_makers[] = {
+	"st_makepoint", "st_makepointm", "st_point", "st_pointz", "st_pointm", "st_pointzm",
+};
+
+/* The name of the function, one of PostGIS's that the catalogue has; NULL: it is none. */
+static const char *
+name_of(Oid funcid)
+{
+	int			row = tb_postgis_function(funcid);
+	const char *signature;
+
+	if (row < 0)
+		return NULL;
+	signature = tb_functions[row].signature;
+	return pnstrdup(signature, strchr(signature, '(') - signature);
+}
+
+static bool
+is_predicate(Oid funcid)
+{
+	const char *name = name_of(funcid);
+
+	for (int i = 0; name != NULL && i < (int) lengthof(predicates); i++)
+		if (strcmp(name, predicates[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool
+read_radius(Expr *expr, double *radius)
+{
+	const Const *literal = (const Const *) expr;
+
+	if (!IsA(expr, Const) || literal->constisnull)
+		return false;
+	*radius = DatumGetFloat8(literal->constvalue);
+	return *radius >= 0 && isfinite(*radius);
+}
+
+/* The two geometries of a predicate, and the distance at which it may hold. */
+static bool
+read_predicate(Expr *clause, List **args, double *radius)
+{
+	Oid funcid;
+
+	if (IsA(clause, FuncExpr))
+	{
+		funcid = ((FuncExpr *) clause)->funcid;
+		*args = ((FuncExpr *) clause)->args;
+	}
+	else if (IsA(clause, OpExpr))
+	{
+		funcid = get_opcode(((OpExpr *) clause)->opno);
+		*args = ((OpExpr *) clause)->args;
+	}
+	else
+		return false;
+	*radius = 0;
+	if (funcid < FirstNormalObjectId || list_length(*args) < 2 || !is_predicate(funcid))
+		return false;
+	return list_length(*args) == 2 ||
+		(list_length(*args) == 3 && read_radius(lthird(*args), radius));
+}
+
+/* PostGIS's type modifier: bits 2 to 7 are the type of the shape, of which 1 is POINT. */
+static bool
+is_declared_point(Expr *expr)
+{
+	int32 typmod = exprTypmod((Node *) expr);
+
+	return typmod >= 0 && (typmod & 0xfc) >> 2 == TB_SHAPE_POINT &&
+		tb_postgis_is_geometry(exprType((Node *) expr));
+}
+
+/* Whether the function returns a point, if its first argument is one. */
+static bool
+makes_point(const FuncExpr *call, bool *of_argument)
+{
+	const char *name = name_of(call->funcid);
+
+	*of_argument = name != NULL &&
+		(strcmp(name, "st_setsrid") == 0 || strcmp(name, "st_snaptogrid") == 0);
+	for (int i = 0; name != NULL && i < (int) lengthof(point_makers); i++)
+		if (strcmp(name, point_makers[i]) == 0)
+			return true;
+	return *of_argument;
+}
+
+static bool
+is_point(PlannerInfo *root, Expr *expr)
+{
+	const Sample *sample;
+	bool		  of_argument;
+
+	if (is_declared_point(expr))
+		return true;
+	if (IsA(expr, FuncExpr) && makes_point((FuncExpr *) expr, &of_argument))
+		return !of_argument || is_point(root, linitial(((FuncExpr *) expr)->args));
+	sample = sample_of(root, expr);
+	return sample != NULL && sample->nrows > 0 && sample->npoints == sample->nrows;
+}
+
+/* Both sides in either order: each of these predicates needs boxes that meet. */
+static bool
+split_clause(const RestrictInfo *rinfo, Relids outer, Relids inner, TbGridClause *clause)
+{
+	List *args;
+	bool  reversed;
+
+	if (!read_predicate(rinfo->clause, &args, &clause->radius))
+		return false;
+	clause->point = linitial(args);
+	clause->shape = lsecond(args);
+	reversed = bms_overlap(pull_varnos(NULL, (Node *) clause->point), inner);
+	if (reversed)
+	{
+		clause->point = lsecond(args);
+		clause->shape = linitial(args);
+	}
+	return bms_is_subset(pull_varnos(NULL, (Node *) clause->point), outer) &&
+		bms_is_subset(pull_varnos(NULL, (Node *) clause->shape), inner) &&
+		contain_var_clause((Node *) clause->point) &&
+		contain_var_clause((Node *) clause->shape);
+}
+
+bool
+tb_grid_clause(PlannerInfo *root, const RestrictInfo *rinfo, Relids outer, Relids inner,
+			   TbGridClause *clause)
+{
+	return split_clause(rinfo, outer, inner, clause) && is_point(root, clause->point) &&
+		sample_of(root, clause->shape) != NULL;
+}
+
+/* Whether an equality of both sides can be a key. */
+static bool
+is_key_of(const RestrictInfo *rinfo, Relids outer, Relids inner)
+{
+	if (!tb_join_key_clause(rinfo))
+		return false;
+	return (bms_is_subset(rinfo->left_relids, outer) &&
+			bms_is_subset(rinfo->right_relids, inner)) ||
+		(bms_is_subset(rinfo->right_relids, outer) &&
+		 bms_is_subset(rinfo->left_relids, inner));
+}
+
+RestrictInfo *
+tb_grid_find(PlannerInfo *root, List *conditions, Relids outer, Relids inner,
+			 TbGridClause *clause)
+{
+	ListCell *lc;
+
+	foreach(lc, conditions)
+		if (is_key_of(lfirst(lc), outer, inner))
+			return NULL;
+	foreach(lc, conditions)
+		if (tb_grid_clause(root, lfirst(lc), outer, inner, clause))
+			return lfirst(lc);
+	return NULL;
+}
+
+bool
+tb_grid_is_missed(PlannerInfo *root, List *conditions, Relids outer, Relids inner)
+{
+	bool		 missed = false;
+	TbGridClause clause;
+	ListCell	*lc;
+
+	foreach(lc, conditions)
+	{
+		if (is_key_of(lfirst(lc), outer, inner))
+			return false;
+		missed = missed || split_clause(lfirst(lc), outer, inner, &clause);
+	}
+	return missed && tb_grid_find(root, conditions, outer, inner, &clause) == NULL;
+}
+
+/* ---- The size of cells ---- */
+
+/* Nanoseconds: of an entry, of each byte that is copied for it, of a candidate. */
+#define ENTRY_NS 100
+#define BYTE_NS 0.2
+#define CANDIDATE_NS 30
+
+/* Of all entries' shapes together. */
+#define MOST_BYTES (1024.0 * 1024 * 1024)
+#define TOO_LARGE 1000
+
+/* Exponents of two. */
+#define LEAST_SIZE (-100)
+#define GREATEST_SIZE 100
+
+/* The cells that a box's side overlaps, on average over where it begins. */
+static double
+cells_of(double side, double size)
+{
+	return side / size + 1;
+}
+
+typedef struct Averages
+{
+	double entries; /* of a shape */
+	double most;	/* of any */
+	double area;	/* of the cells that a shape has */
+} Averages;
+
+static Averages
+averages_of(const Sample *sample, double radius, double size)
+{
+	Averages result = {0};
+
+	for (int i = 0; i < sample->nboxes; i++)
+	{
+		const TbBox *box = &sample->boxes[i];
+		double		 entries = cells_of(box->xmax - box->xmin + 2 * radius, size) *
+			cells_of(box->ymax - box->ymin + 2 * radius, size);
+
+		result.entries += entries / sample->nboxes;
+		result.most = Max(result.most, entries);
+	}
+	result.area = result.entries * size * size;
+	return result;
+}
+
+/* Of all shapes, as far as the sample shows it; never 0. */
+static double
+area_of(const Sample *sample, double radius)
+{
+	TbBox all = sample->boxes[0];
+
+	for (int i = 1; i < sample->nboxes; i++)
+	{
+		all.xmin = Min(all.xmin, sample->boxes[i].xmin);
+		all.xmax = Max(all.xmax, sample->boxes[i].xmax);
+		all.ymin = Min(all.ymin, sample->boxes[i].ymin);
+		all.ymax = Max(all.ymax, sample->boxes[i].ymax);
+	}
+	return Max((all.xmax - all.xmin + 2 * radius) * (all.ymax - all.ymin + 2 * radius),
+			   DBL_MIN);
+}
+
+/* Cells below this are so small that far coordinates would share the outermost. */
+static double
+least_size(const Sample *sample, double radius)
+{
+	double far = radius;
+
+	for (int i = 0; i < sample->nboxes; i++)
+	{
+		const TbBox *box = &sample->boxes[i];
+
+		far = Max(far,
+				  Max(Max(fabs(box->xmin), fabs(box->xmax)),
+					  Max(fabs(box->ymin), fabs(box->ymax))));
+	}
+	return far / (1 << 24);
+}
+
+TbGrid
+tb_grid_choose(PlannerInfo *root, const TbGridClause *clause, double points, double shapes)
+{
+	const Sample *sample = sample_of(root, clause->shape);
+	TbGrid		  grid = {.size = 1, .entries = 1};
+	double		  least = INFINITY;
+	double		  area;
+	double		  bytes;
+	double		  smallest;
+
+	/* Of an empty table any size will do. */
+	if (sample == NULL || sample->nboxes == 0)
+		return grid;
+	area = area_of(sample, clause->radius);
+	smallest = least_size(sample, clause->radius);
+	bytes = sample->bytes / sample->nrows;
+	for (int exponent = LEAST_SIZE; exponent <= GREATEST_SIZE; exponent++)
+	{
+		double	 size = ldexp(1, exponent);
+		Averages average;
+		double	 ns;
+
+		if (size < smallest)
+			continue;
+		average = averages_of(sample, clause->radius, size);
+		if (average.most > TB_MOST_GRID_CELLS / 4)
+			continue;
+		ns = shapes * average.entries * (ENTRY_NS + bytes * BYTE_NS) +
+			points * shapes * Min(average.area / area, 1) * CANDIDATE_NS;
+		if (shapes * average.entries * bytes > MOST_BYTES)
+			ns *= TOO_LARGE;
+		if (ns < least)
+		{
+			least = ns;
+			grid.size = size;
+			grid.entries = average.entries;
+		}
+	}
+	return grid;
+}
+
+/* ---- Cells as keys ---- */
+
+static bool
+translate_number(TbTranslator *t, double number, TbValue *value)
+{
+	return tb_translate(t,
+						(Expr *) makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8),
+										   Float8GetDatum(number), false, FLOAT8PASSBYVAL),
+						value);
+}
+
+/* The cell that a point lies in. */
+static bool
+add_point_cell(const TbGridClause *clause, const TbGrid *grid, TbTranslator *t, uint32 join)
+{
+	TbTypeInfo key = {TB_TYPE_INT8, 0, 0};
+	TbValue	   args[2];
+	TbValue	   cell;
+
+	if (!tb_translate(t, clause->point, &args[0]) ||
+		!translate_number(t, grid->size, &args[1]))
+		return false;
+	cell = tb_builder_expr(t->builder, TB_EXPR_GRID, key, TB_GRID_POINT, lengthof(args),
+						   args, args[0].nullable);
+	tb_builder_join_key(t->builder, join, &cell);
+	return true;
+}
+
+/* A row for each cell that the shape has, behind the side's own joins. */
+static bool
+add_shape_cells(const TbGridClause *clause, const TbGrid *grid, TbTranslator *t)
+{
+	TbTypeInfo number = {TB_TYPE_INT4, 0, 0};
+	TbTypeInfo key = {TB_TYPE_INT8, 0, 0};
+	TbValue	   args[4];
+	TbValue	   value;
+	uint32	   series;
+
+	if (!tb_translate(t, clause->shape, &args[0]) ||
+		!translate_number(t, clause->radius, &args[1]) ||
+		!translate_number(t, grid->size, &args[2]))
+		return false;
+	/* As many as it has. */
+	value = tb_builder_expr(t->builder, TB_EXPR_GRID, number, TB_GRID_CELLS, 3, args,
+							args[0].nullable);
+	series = tb_builder_add_join(t->builder, TB_JOIN_SERIES, TB_NONE);
+	tb_builder_join_key(t->builder, series, &value);
+	/* Each is the key of its row. */
+	args[3] = tb_builder_payload(t->builder, series, 0, number, false);
+	value = tb_builder_expr(t->builder, TB_EXPR_GRID, key, TB_GRID_CELL, 4, args,
+							args[0].nullable);
+	tb_builder_add_key(t->builder, &value);
+	return true;
+}
+
+bool
+tb_grid_add_keys(const TbGridClause *clause, const TbGrid *grid, TbTranslator *outer,
+				 uint32 join, TbTranslator *inner, const char **reason)
+{
+	if (!add_point_cell(clause, grid, outer, join))
+		*reason = outer->reason;
+	else if (!add_shape_cells(clause, grid, inner))
+		*reason = inner->reason;
+	else
+		return true;
+	return false;
+}

@@ -1,0 +1,59 @@
+/*
+ * grid.cc - what generated code calls for TB_EXPR_GRID (turbine/grid.h).
+ *
+ * A row of a join's inner side calls rt_grid_cells once, then rt_grid_cell for each number
+ * below it. A row of the outer side calls rt_grid_point once. What a grid cannot place is a
+ * verdict, never a row that is passed over.
+ */
+#include "turbine/grid.h"
+
+#include "rt/rt.h"
+
+namespace {
+
+RT_INLINE TbExtent extent_of(const char* geometry, uint32_t length, TbBox* box) {
+  int is_point;
+  return tb_geometry_extent(reinterpret_cast<const uint8_t*>(geometry), length, &is_point, box);
+}
+
+}  // namespace
+
+RT_EXPORT int32_t rt_grid_cells(const char* geometry, uint32_t length, double radius, double size, uint32_t* errors) {
+  TbBox box = {0, 0, 0, 0};
+  const TbExtent extent = extent_of(geometry, length, &box);
+  const bool is_nan = box.xmin != box.xmin || box.ymin != box.ymin;
+  if (extent == TB_EXTENT_UNKNOWN || is_nan) {
+    *errors |= TB_ERR_UNREPRESENTABLE;
+    return 0;
+  }
+  if (extent == TB_EXTENT_EMPTY) return 0;
+  const TbGridCells cells = tb_grid_cells(&box, radius, size);
+  // Each is less than 2^32: the product cannot overflow.
+  const bool too_many = cells.columns > TB_MOST_GRID_CELLS || cells.rows > TB_MOST_GRID_CELLS ||
+                        cells.columns * cells.rows > TB_MOST_GRID_CELLS;
+  turbine::rt::raise_if(too_many, TB_ERR_UNREPRESENTABLE, errors);
+  return too_many ? 0 : static_cast<int32_t>(cells.columns * cells.rows);
+}
+
+RT_EXPORT int64_t rt_grid_cell(const char* geometry, uint32_t length, double radius, double size, int32_t number) {
+  TbBox box = {0, 0, 0, 0};
+  extent_of(geometry, length, &box);
+  const TbGridCells cells = tb_grid_cells(&box, radius, size);
+  const uint32_t columns = cells.columns < 1 ? 1u : static_cast<uint32_t>(cells.columns);
+  const uint32_t n = static_cast<uint32_t>(number);
+  return tb_grid_key(static_cast<int32_t>(static_cast<uint32_t>(cells.x) + n % columns),
+                     static_cast<int32_t>(static_cast<uint32_t>(cells.y) + n / columns));
+}
+
+RT_EXPORT int64_t rt_grid_point(const char* geometry, uint32_t length, double size, uint32_t* errors) {
+  TbBox box = {0, 0, 0, 0};
+  int is_point;
+  const TbExtent extent = tb_geometry_extent(reinterpret_cast<const uint8_t*>(geometry), length, &is_point, &box);
+  if (is_point && extent == TB_EXTENT_EMPTY) return TB_NO_CELL;
+  const bool is_nan = box.xmin != box.xmin || box.ymin != box.ymin;
+  if (!is_point || extent != TB_EXTENT_POINT || is_nan) {
+    *errors |= TB_ERR_UNREPRESENTABLE;
+    return TB_NO_CELL;
+  }
+  return tb_grid_key(tb_grid_place(box.xmin, size), tb_grid_place(box.ymin, size));
+}

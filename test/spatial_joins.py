@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+"""spatial_joins.py - joins of points with shapes by a grid give PostGIS's answers.
+
+Owns: tables of random points (on edges and corners, empty, NULL) and shapes (rectangles that touch, stars, holes,
+multipolygons, lines, points; some empty, NULL, or much larger than the others), and queries of each kind of join over
+them. Each query runs without us and forced; EXPLAIN must show a GpuGiSTJoin where a grid is due, and none where it is
+not. Then what a grid cannot place (NaN, two SRIDs, shapes that grew after the plan was made), and several sessions.
+Must never: pass if most queries fall back to PostgreSQL's plan.
+Called by: make test-spatial-joins, test/run_all.py. Options: --rounds, --seed, --device.
+"""
+
+import argparse
+import json
+import math
+import random
+import sys
+import threading
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+
+import answers  # noqa: E402
+import cluster  # noqa: E402
+from run_sql import FORCED, OFF  # noqa: E402
+from workload import plan_nodes  # noqa: E402
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+RECIPES = REPOSITORY / "docs" / "spatial-joins.md"
+POINT_COUNTS = (0, 1, 33, 700, 4000)
+SHAPE_COUNTS = (0, 1, 33, 300)
+MOST_IN_VAIN = 0.2
+
+# {p}: the table of points, {z}: that of shapes.
+ON = ("st_contains(z.g, p.g)", "st_within(p.g, z.g)", "st_covers(z.g, p.g)", "st_coveredby(p.g, z.g)",
+      "st_intersects(p.g, z.g)", "st_intersects(z.g, p.g)", "st_dwithin(p.g, z.g, 1.5)", "st_dwithin(z.g, p.g, 0)",
+      "st_contains(z.g, st_makepoint(p.x, p.y))")
+QUERIES = (
+    "SELECT p.id, z.id FROM {p} p JOIN {z} z ON {on}",
+    "SELECT z.name, count(*), sum(p.v), min(p.id) FROM {p} p JOIN {z} z ON {on} GROUP BY z.name",
+    "SELECT p.id, z.id FROM {p} p JOIN {z} z ON {on} AND p.v > z.w WHERE p.v % 3 <> 1 AND z.w < 70",
+    "SELECT p.id, z.id, z.name FROM {p} p LEFT JOIN {z} z ON {on}",
+    "SELECT count(*), count(z.id), sum(z.w) FROM {p} p LEFT JOIN {z} z ON {on} AND z.w > 20",
+    "SELECT p.id FROM {p} p WHERE EXISTS (SELECT FROM {z} z WHERE {on})",
+    "SELECT p.id, p.v FROM {p} p WHERE NOT EXISTS (SELECT FROM {z} z WHERE {on} AND z.w <> 5)",
+    "SELECT o.kind, count(*), sum(z.w) FROM {p} p JOIN {z} z ON {on} JOIN owners o ON o.id = p.owner GROUP BY o.kind",
+    "SELECT o.kind, z.name, count(*) FROM owners o JOIN {p} p ON p.owner = o.id LEFT JOIN {z} z ON {on} GROUP BY 1, 2",
+    "SELECT a.id, b.id, p.id FROM {p} p JOIN {z} z ON {on} JOIN {z} a ON a.id = z.id JOIN {z} b ON b.id = z.id % 7",
+)
+# A grid is of no use: keys find the rows, or the points are on the side that cannot stream.
+WITHOUT_GRID = (
+    "SELECT p.id, z.id FROM {p} p JOIN {z} z ON {on} AND p.v = z.w",
+    "SELECT z.id, p.id FROM {z} z LEFT JOIN {p} p ON {on}",
+    "SELECT z.id FROM {z} z WHERE NOT EXISTS (SELECT FROM {p} p WHERE {on})",
+)
+
+
+class Shapes:
+    """Makes geometries as text, over [0, 100] in both directions."""
+
+    def __init__(self, chance):
+        self.chance = chance
+
+    def number(self, low, high):
+        # Whole numbers meet edges and corners.
+        return self.chance.randint(low, high) if self.chance.random() < 0.5 else round(self.chance.uniform(low, high), 3)
+
+    def point(self):
+        kind = self.chance.random()
+        if kind < 0.03:
+            return None
+        if kind < 0.05:
+            return "POINT EMPTY"
+        return f"POINT({self.number(-5, 105)} {self.number(-5, 105)})"
+
+    def ring(self, x, y, radius):
+        corners = self.chance.randint(3, 12)
+        points = []
+        for i in range(corners):
+            angle, far = 2 * math.pi * i / corners, radius * self.chance.uniform(0.3, 1)
+            points.append(f"{x + far * math.cos(angle):.4f} {y + far * math.sin(angle):.4f}")
+        return f"({', '.join([*points, points[0]])})"
+
+    def box(self, x, y, w, h):
+        return f"({x} {y}, {x + w} {y}, {x + w} {y + h}, {x} {y + h}, {x} {y})"
+
+    def polygon(self, size):
+        x, y = self.chance.randint(0, 100), self.chance.randint(0, 100)
+        kind = self.chance.random()
+        if kind < 0.4:
+            return f"({self.box(x, y, self.chance.randint(1, size), self.chance.randint(1, size))})"
+        if kind < 0.7:
+            return f"({self.ring(x, y, size)})"
+        return f"({self.box(x, y, 2 * size, 2 * size)}, {self.box(x + size // 2, y + size // 2, size, 1 + size // 2)})"
+
+    def shape(self):
+        kind = self.chance.random()
+        size = 40 if kind > 0.98 else self.chance.randint(1, 6)
+        if kind < 0.03:
+            return None
+        if kind < 0.06:
+            return self.chance.choice(("POLYGON EMPTY", "MULTIPOLYGON EMPTY"))
+        if kind < 0.16:
+            return f"MULTIPOLYGON({', '.join(self.polygon(size) for _ in range(self.chance.randint(1, 4)))})"
+        if kind < 0.20:
+            return self.point() or "POINT(50 50)"
+        if kind < 0.26:
+            line = [f"{self.number(0, 100)} {self.number(0, 100)}" for _ in range(self.chance.randint(2, 5))]
+            return f"LINESTRING({', '.join(line)})"
+        return f"POLYGON{self.polygon(size)}"
+
+
+def literal(text):
+    return "NULL" if text is None else f"'{text}'"
+
+
+def load(session, chance, npoints, nshapes, index):
+    shapes = Shapes(chance)
+    session.query("DROP TABLE IF EXISTS p, z, owners")
+    session.query("CREATE TABLE owners AS SELECT i AS id, 'kind ' || i % 3 AS kind FROM generate_series(0, 9) i")
+    declared = chance.choice(("geometry", "geometry(Point)"))
+    session.query(f"CREATE TABLE p (id int, g {declared}, v int, owner int, x float8, y float8)")
+    session.query("CREATE TABLE z (id int, g geometry, w int, name text)")
+    for first in range(0, npoints, 1000):
+        rows = (f"({i}, {literal(shapes.point())}, {chance.randint(0, 99)}, {chance.randint(0, 12)}, "
+                f"{shapes.number(0, 100)}, {shapes.number(0, 100)})" for i in range(first, min(first + 1000, npoints)))
+        session.query(f"INSERT INTO p VALUES {', '.join(rows)}")
+    if nshapes:
+        rows = (f"({i}, {literal(shapes.shape())}, {chance.randint(0, 99)}, 'zone {i % 5}')" for i in range(nshapes))
+        session.query(f"INSERT INTO z VALUES {', '.join(rows)}")
+    if index:
+        session.query("CREATE INDEX ON z USING gist (g)")
+        session.query("CREATE INDEX ON p USING gist (g)")
+    session.query("VACUUM (ANALYZE) p, z, owners")
+
+
+def methods(plan):
+    """The method of each join of ours in the plan."""
+    found = []
+
+    def walk(group):
+        for name, value in group.items():
+            if isinstance(value, dict) and name.startswith("Depth"):
+                found.append(value["Join"])
+                walk(value)
+
+    for node in plan_nodes(plan):
+        walk(node)
+    return found
+
+
+def fallbacks(session):
+    return sum(int(value) for name, value in session.query("SELECT * FROM turbine.stat_queries") if name.startswith("fallback"))
+
+
+class Checks:
+    def __init__(self, server, options):
+        self.server, self.options = server, options
+        self.passed = self.failed = self.grids = self.in_vain = 0
+        self.plain = server.connect(settings={**OFF, "statement_timeout": "300s"})
+        self.forced = self.session()
+        self.lock = threading.Lock()
+
+    def session(self, **settings):
+        return self.server.connect(settings={**FORCED, "pg_turbine.device": self.options.device, "statement_timeout": "300s",
+                                             **settings})
+
+    def note(self, name, complaint):
+        with self.lock:
+            if complaint:
+                self.failed += 1
+                print(f"{name}\n    {complaint}", flush=True)
+            else:
+                self.passed += 1
+
+    def plan(self, session, sql):
+        return json.loads(session.value(f"EXPLAIN (FORMAT JSON) {sql}"))[0]["Plan"]
+
+    def compare(self, sql, grid=None, falls_back=None):
+        """grid: whether EXPLAIN must show one; falls_back: whether PostgreSQL's plan must run in the end. None: either."""
+        session = self.forced
+        before = fallbacks(self.plain)
+        shown = methods(self.plan(session, sql))
+        complaint = answers.difference(self.plain.run(sql), session.run(sql), floats=True)
+        if not complaint and grid is not None and ("GpuGiSTJoin" in shown) != grid:
+            complaint = f"EXPLAIN shows the joins {shown or 'none'}"
+        fell_back = fallbacks(self.plain) > before
+        if not complaint and falls_back is not None and fell_back != falls_back:
+            complaint = "the device did not fall back" if falls_back else "the device fell back"
+        if falls_back is None and "GpuGiSTJoin" in shown:
+            self.grids += 1
+            self.in_vain += fell_back
+        self.note(sql, complaint)
+
+
+def check_random(checks, rounds, seed):
+    for number in range(rounds):
+        chance = random.Random(seed + number)
+        npoints, nshapes = chance.choice(POINT_COUNTS), chance.choice(SHAPE_COUNTS)
+        if number == 0:
+            npoints, nshapes = POINT_COUNTS[-1], SHAPE_COUNTS[-1]
+        load(checks.plain, chance, npoints, nshapes, index=number % 2 == 0)
+        # With few rows a column of plain geometries may show no point.
+        due = True if npoints > 100 and nshapes > 0 else None
+        for i, query in enumerate(QUERIES):
+            for on in (ON[(i + number) % len(ON)], ON[(i + number + 4) % len(ON)]):
+                checks.compare(query.format(p="p", z="z", on=on), due)
+        for query in WITHOUT_GRID:
+            checks.compare(query.format(p="p", z="z", on=ON[number % 4]), False)
+
+
+def check_far_and_large(checks):
+    """One shape that covers all others, cells far from the origin, coordinates of very different sizes."""
+    session = checks.plain
+    session.query("DROP TABLE IF EXISTS p, z")
+    for scale, shift in (("1", "0"), ("1e-9", "0"), ("1e6", "-5e11"), ("1e-3", "1e6"), ("1e150", "0")):
+        session.query(f"CREATE TABLE z AS SELECT i AS id, st_makeenvelope({shift} + {scale} * (i % 40), "
+                      f"{shift} + {scale} * (i / 40), {shift} + {scale} * (i % 40 + 1), {shift} + {scale} * (i / 40 + 1)) AS g "
+                      "FROM generate_series(0, 1599) i")
+        session.query(f"INSERT INTO z VALUES (-1, st_makeenvelope({shift} - {scale}, {shift} - {scale}, "
+                      f"{shift} + 50 * {scale}, {shift} + 50 * {scale}))")
+        session.query("CREATE TABLE p AS SELECT i AS id, st_makepoint("
+                      f"{shift} + {scale} * (i % 91) / 2, {shift} + {scale} * (i / 91) / 2)::geometry(Point) AS g "
+                      "FROM generate_series(0, 8000) i")
+        session.query("VACUUM ANALYZE p, z")
+        checks.compare("SELECT z.id, count(*), sum(p.id) FROM p JOIN z ON st_contains(z.g, p.g) GROUP BY z.id", True)
+        checks.compare("SELECT z.id, count(*) FROM p JOIN z ON st_intersects(z.g, p.g) GROUP BY z.id", True)
+        session.query("DROP TABLE p, z")
+
+
+def check_what_no_grid_places(checks):
+    session = checks.plain
+    # NaN: PostGIS's own answer.
+    session.query("CREATE TABLE p AS SELECT i AS id, st_makepoint(CASE WHEN i = 77 THEN 'NaN' ELSE i % 10 END, i / 10)"
+                  "::geometry(Point) AS g FROM generate_series(0, 99) i")
+    session.query("CREATE TABLE z AS SELECT i AS id, st_makeenvelope(i, i, i + 1, i + 1) AS g FROM generate_series(0, 9) i")
+    session.query("VACUUM ANALYZE p, z")
+    for on in ("st_contains(z.g, p.g)", "st_intersects(z.g, p.g)", "st_dwithin(z.g, p.g, 1)"):
+        checks.compare(f"SELECT p.id, z.id FROM p JOIN z ON {on}", True, True)
+    # Two SRIDs: PostGIS's error.
+    session.query("DELETE FROM p WHERE id = 77")
+    session.query("UPDATE z SET g = st_setsrid(g, 4326) WHERE id = 3")
+    checks.compare("SELECT p.id, z.id FROM p JOIN z ON st_contains(z.g, p.g)", True, falls_back=True)
+    session.query("UPDATE z SET g = st_setsrid(g, 4326)")
+    session.query("ALTER TABLE p ALTER g TYPE geometry(Point, 4326) USING st_setsrid(g, 4326)")
+    checks.compare("SELECT p.id, z.id FROM p JOIN z ON st_contains(z.g, p.g)", True)
+    # A plan that is kept while shapes grow beyond what a grid of its cells may have.
+    with checks.session(plan_cache_mode="force_generic_plan") as prepared:
+        prepared.query("PREPARE grown AS SELECT p.id, z.id FROM p JOIN z ON st_contains(z.g, p.g)")
+        prepared.query("EXECUTE grown")
+        session.query("INSERT INTO z VALUES (100, st_makeenvelope(-1e9, -1e9, 1e9, 1e9, 4326))")
+        before = fallbacks(session)
+        reference = session.run("SELECT p.id, z.id FROM p JOIN z ON st_contains(z.g, p.g)")
+        checks.note("EXECUTE grown", answers.difference(reference, prepared.run("EXECUTE grown")) or
+                    (None if fallbacks(session) > before else "cells without end did not fall back"))
+    # Who looks for points of lines finds none.
+    session.query("CREATE TABLE lines AS SELECT 1 AS id, 'LINESTRING(0 0, 5 5)'::geometry AS g")
+    checks.compare("SELECT l.id, z.id FROM lines l JOIN z ON st_intersects(z.g, st_setsrid(l.g, 4326))", False,
+                   falls_back=True)
+    session.query("DROP TABLE p, z, lines")
+
+
+def check_reason(checks):
+    """turbine.why_not tells of a spatial join that has no grid."""
+    load(checks.plain, random.Random(5), 700, 300, index=False)
+    reasons = checks.forced.query("SELECT part, reason FROM turbine.why_not("
+                                  "'SELECT z.id, p.id FROM z LEFT JOIN p ON st_contains(z.g, p.g)')")
+    checks.note("why_not", None if any("not known to be points" in reason for _, reason in reasons) else f"it says {reasons}")
+
+
+def check_sessions(checks):
+    load(checks.plain, random.Random(6), 4000, 300, index=True)
+
+    def run(number):
+        with checks.session() as session, checks.server.connect(settings=OFF) as plain:
+            for i in range(6):
+                sql = QUERIES[(i + number) % len(QUERIES)].format(p="p", z="z", on=ON[(i * number) % len(ON)])
+                checks.note(sql, answers.difference(plain.run(sql), session.run(sql)))
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def recipe_statements():
+    """The SQL of docs/spatial-joins.md, in order."""
+    text = RECIPES.read_text(encoding="utf-8")
+    blocks = [part.split("```")[0] for part in text.split("```sql\n")[1:]]
+    return [statement.strip() for block in blocks for statement in block.split(";\n") if statement.strip()]
+
+
+def check_recipes(server, checks):
+    """Statements that make tables run once; each query must have a grid and PostGIS's answer."""
+    with server.connect() as session:
+        session.query("DROP TABLE IF EXISTS areas, positions, fences")
+    for statement in recipe_statements():
+        if statement.startswith("SELECT"):
+            checks.compare(statement, True)
+        else:
+            with server.connect() as session:
+                session.query(statement)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="host")
+    options = parser.parse_args()
+    with cluster.Cluster("spatial", settings={"work_mem": "64MB"}) as server:
+        with server.connect() as session:
+            if not session.query("SELECT FROM pg_available_extensions WHERE name = 'postgis'"):
+                print("PostGIS is not installed: nothing was checked\n1 passed, 0 failed")
+                return 0
+            session.query("CREATE EXTENSION postgis")
+        checks = Checks(server, options)
+        check_random(checks, options.rounds, options.seed)
+        check_far_and_large(checks)
+        check_what_no_grid_places(checks)
+        check_reason(checks)
+        check_sessions(checks)
+        check_recipes(server, checks)
+        print(f"{checks.grids} queries had a grid, {checks.in_vain} of them fell back", flush=True)
+        # PostGIS decides what its two procedures may disagree about: points on edges of both rings, tiny segments.
+        checks.note("devices answer", None if checks.in_vain < MOST_IN_VAIN * checks.grids else "too many fell back")
+    print(f"{checks.passed} passed, {checks.failed} failed")
+    return 1 if checks.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
