@@ -20,6 +20,16 @@ typedef struct TbTypeInfo
 	int16 precision; /* bound of the decimal digits in all */
 } TbTypeInfo;
 
+/* A type without scale. */
+static inline TbTypeInfo
+tb_simple_type(uint8 type)
+{
+	TbTypeInfo info = {0};
+
+	info.type = type;
+	return info;
+}
+
 /*
  * The engine's type of a PostgreSQL type; domains are looked through. A
  * numeric needs a typmod. False if there is none.

@@ -15,16 +15,6 @@
 
 #include "pg/planner/expression/expression.h"
 
-/* A type without scale. */
-static inline TbTypeInfo
-tb_simple_type(uint8 type)
-{
-	TbTypeInfo info = {0};
-
-	info.type = type;
-	return info;
-}
-
 /* expression.c */
 extern TbValue tb_literal(TbTranslator *t, Const *literal, TbTypeInfo info);
 extern bool	   tb_is_null_literal(const TbValue *value);
