@@ -87,3 +87,12 @@ ANALYZE unproved;
 SELECT count(*), count(a), sum(a), sum(b) FROM unproved;
 -- since: 18
 SELECT count(*) FROM t WHERE k NOT IN (SELECT a FROM unproved WHERE b < 100);
+
+-- 18: EXPLAIN looks for the WindowAgg of a window function.
+-- offloaded: GpuSort
+SELECT k, id FROM (SELECT k, id, row_number() OVER (PARTITION BY k ORDER BY v, id) AS n FROM t) s WHERE n = 3;
+
+-- 17: filters by which a window ends early stand in its functions.
+-- offloaded: GpuSort
+SELECT k, id FROM (SELECT k, id, rank() OVER (PARTITION BY k ORDER BY v) AS n FROM t) s WHERE n <= 2;
+SELECT k, id, c FROM (SELECT k, id, count(*) OVER (PARTITION BY k ORDER BY id) AS c, rank() OVER (ORDER BY v, id) AS r FROM t) s WHERE c <= 2 AND r < 20000;
