@@ -33,7 +33,7 @@ PG_VERSIONS = $(sort $(PG) $(patsubst $(abspath $(BUILD))/pg%/,%,$(wildcard $(ab
 empty :=
 space := $(empty) $(empty)
 
-.PHONY: all deps roots configure build demo test test-unit test-nightly test-sanitize check-layers check-format
+.PHONY: all deps roots configure build demo test test-unit test-versions test-nightly test-sanitize check-layers check-format
 .PHONY: check-glossary format lint bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
 .PHONY: never-slower bench-logistic-regression bench-learning learning-packages bench-fresh-rows bench-pinned
 .PHONY: bench-fact-pairs bench-cold-scans whole-plans
@@ -67,6 +67,12 @@ demo: configure
 test: build python-packages cuda-compiler
 	@$(PYTHON) test/run_all.py
 
+# The same against the versions of PostgreSQL that this machine does not have, each in the root file system of a Debian
+# release; what run_all.py runs of them.
+VERSIONS ?= 17 18
+test-versions:
+	@for version in $(VERSIONS); do $(MAKE) test PG=$$version || exit 1; done
+
 test-unit: build
 	@$(PYTHON) test/run_all.py layers unit
 
@@ -77,6 +83,7 @@ test-%: build python-packages cuda-compiler
 # The long forms: hours rather than minutes.
 test-nightly: build python-packages learning-packages cuda-compiler
 	@$(PYTHON) test/run_all.py --nightly
+	@$(MAKE) test-versions
 
 # Engine, device library and their unit tests under ASAN and UBSAN; then a service
 # built so against backends that misbehave.

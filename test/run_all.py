@@ -25,6 +25,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPOSITORY / "tools"))
 
 import cluster  # noqa: E402
+import server_root  # noqa: E402
 
 BUILD = Path(os.environ.get("TURBINE_BUILD", REPOSITORY / "build"))
 PYTHON = [sys.executable]
@@ -40,6 +41,10 @@ ASSERTED = ["env", "TURBINE_MUTANT=asserted"]
 FED_SCRIPTS = ("aggregates,brin,cached_columns,collations,errors,feeders,filter_order,free_numeric,full_joins,"
                "join_filters,join_keys,joins,lazy_errors,numeric,parallel_scans,partitions,rights,row_counts,"
                "table_shapes,text,toast,types,visibility")
+
+# What runs against another version of PostgreSQL (TURBINE_PG) if no suite is named: plans, values and visibility, which
+# are what versions change.
+OTHER_VERSION_SUITES = ("faults", "sql", "differential", "joins", "races")
 
 # What differs between GPUs and the host. Kernels that all of them together must run.
 GPU_SCRIPTS = "aggregates,float_sums,following_keys,full_joins,joins,late_parts,partitions,set_operations,several_distinct,text"
@@ -385,6 +390,8 @@ REPEATED_LINES = 25
 
 
 def default_suites():
+    if server_root.VERSION:
+        return list(OTHER_VERSION_SUITES)
     in_c = cluster.cluster_locale() == "C"
     return [name for name, suite in SUITES.items()
             if not suite.on_request and not (in_c and suite.repeats_in_c)]

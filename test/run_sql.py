@@ -239,8 +239,9 @@ def main():
     passed = failed = 0
     with cluster.Cluster("sql", extension=not options.stock) as server:
         use = CacheUse(server, options.device) if options.cached else None
+        version = server.major_version()
         for script in scripts:
-            statements = sql_script.read_script(script.read_text(encoding="utf-8"))
+            statements = sql_script.read_script(script.read_text(encoding="utf-8"), version)
             began = time.monotonic()
             plain = plain_answers(server, script, statements)
             plain_seconds = time.monotonic() - began

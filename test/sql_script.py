@@ -11,6 +11,9 @@ A directive is a comment line of its own before a statement:
   -- shows: NAME: TEXT    ... must show this property of some node
   -- ordered             rows are compared in order
   -- floats              float columns may differ in their last digits
+  -- since: N            the statement is for PostgreSQL N and later, others pass over it
+  -- before: N           ... for versions before N. Two of them, one with each, are how an expected plan
+                         may differ between versions
   -- for NAME in A B C ... -- end for
                          the lines between, once a value, :NAME replaced
 Must never: know what a statement means.
@@ -30,7 +33,7 @@ _TOKEN = re.compile(r"""
     | ;
     | [^;'"$/\-eE]+ | .""", re.VERBOSE | re.DOTALL)
 _LOOP = re.compile(r"^-- for (\w+) in ([^\n]*)\n(.*?)^-- end for *\n", re.MULTILINE | re.DOTALL)
-_DIRECTIVE = re.compile(r"^-- (offloaded: *(\w+)|not offloaded|shape: *(.+?)|subplans: *(\d+)|shows: *(.+?)|ordered|floats) *$")
+_DIRECTIVE = re.compile(r"^-- (offloaded: *(\w+)|not offloaded|shape: *(.+?)|subplans: *(\d+)|shows: *(.+?)|since: *(\d+)|before: *(\d+)|ordered|floats) *$")
 
 
 @dataclass
@@ -43,6 +46,8 @@ class Statement:
     shows: str = ""         # a property of EXPLAIN and its value
     ordered: bool = False
     floats: bool = False
+    since: int = 0          # versions of PostgreSQL that it is for
+    before: int = 1000
     line: int = 0
 
 
@@ -67,13 +72,15 @@ def _directives(statement, comments):
         if found.group(4):
             statement.subplans = int(found.group(4))
         statement.shows = found.group(5) or statement.shows
+        statement.since = int(found.group(6) or statement.since)
+        statement.before = int(found.group(7) or statement.before)
         statement.stays |= word == "not offloaded"
         statement.ordered |= word == "ordered"
         statement.floats |= word == "floats"
 
 
-def read_script(text):
-    """The statements of a script, in order."""
+def read_script(text, version=None):
+    """The statements of a script, in order; those for a major version of PostgreSQL, or all."""
     statements, current, comments, line = [], "", [], 1
     for found in _TOKEN.finditer(expand_loops(text)):
         token = found.group(0)
@@ -88,4 +95,4 @@ def read_script(text):
         else:
             current += token
         line += token.count("\n")
-    return statements
+    return [s for s in statements if version is None or s.since <= version < s.before]

@@ -152,6 +152,12 @@ class Script(unittest.TestCase):
         self.assertEqual((statements[1].node, statements[1].ordered), ("GpuScan", True))
         self.assertEqual(statements[3].text, "SELECT 2, 1::n1")
 
+    def test_versions(self):
+        script = "SELECT 1;\n-- since: 17\nSELECT 2;\n-- before: 17\n-- offloaded: GpuScan\nSELECT 3;\n"
+        self.assertEqual([s.text for s in sql_script.read_script(script)], ["SELECT 1", "SELECT 2", "SELECT 3"])
+        self.assertEqual([s.text for s in sql_script.read_script(script, 16)], ["SELECT 1", "SELECT 3"])
+        self.assertEqual([s.text for s in sql_script.read_script(script, 17)], ["SELECT 1", "SELECT 2"])
+
     def test_shapes(self):
         statement = sql_script.read_script("-- shape: a(b, left c(d))\nSELECT 1;\n")[0]
         self.assertEqual(statement.shape, "a(b, left c(d))")

@@ -367,6 +367,11 @@ class Cluster:
             below |= more
         return {pid: names[pid] for pid in below - {self.process.pid}}
 
+    def major_version(self):
+        """Of PostgreSQL: 15."""
+        with self.connect() as session:
+            return int(session.value("SHOW server_version_num")) // 10000
+
     def service_program(self):
         """The path of turbined."""
         pkglibdir = os.path.relpath(pg_config("--pkglibdir"), pg_config("--bindir"))

@@ -24,6 +24,7 @@
 #include "nodes/tidbitmap.h"
 #include "optimizer/cost.h"
 #include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
 #include "partitioning/partprune.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
@@ -336,6 +337,29 @@ tb_column_is_never_null(Oid relid, Form_pg_attribute attribute)
 	return attribute->attnotnull;
 #endif
 }
+
+/* Expressions of GROUP BY are those of a range table entry (RTE_GROUP), whose index is among
+ * their nulling relids above grouping sets; not below, where rows are sorted. */
+static inline List *
+tb_group_pathkeys(PlannerInfo *root, List *clauses)
+{
+#if PG_VERSION_NUM >= 180000
+	List *sorted = list_copy(clauses);
+	bool  sortable;
+
+	return make_pathkeys_for_sortclauses_extended(root, &sorted, root->processed_tlist, false,
+												  root->parse->hasGroupRTE, &sortable, false);
+#else
+	return make_pathkeys_for_sortclauses(root, clauses, root->processed_tlist);
+#endif
+}
+
+/* EXPLAIN fails at a window function whose WindowAgg it does not find at the node. */
+#if PG_VERSION_NUM >= 180000
+#define TB_EXPLAIN_NEEDS_WINDOW_AGG true
+#else
+#define TB_EXPLAIN_NEEDS_WINDOW_AGG false
+#endif
 
 /* Opens a relation of the range table; 18 asks whether it is one that the statement
  * changes. */

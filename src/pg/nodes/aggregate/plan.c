@@ -31,7 +31,7 @@
 #include "parser/parsetree.h"
 #include "utils/typcache.h"
 
-#include "pg/compat/pg16.h"
+#include "pg/compat/pg18.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/aggregate/continuation.h"
 #include "pg/nodes/offer/noted_nodes.h"
@@ -145,8 +145,7 @@ sorted_keys(PlannerInfo *root, List *rollups)
 		RollupData *rollup = lfirst_node(RollupData, lc);
 
 		if (!rollup->is_hashed)
-			return make_pathkeys_for_sortclauses(root, rollup->groupClause,
-												 root->processed_tlist);
+			return tb_group_pathkeys(root, rollup->groupClause);
 	}
 	return NIL;
 }
@@ -205,7 +204,7 @@ make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *a
 		{
 			strategy = AGG_SORTED;
 			if (keys == NIL)
-				keys = make_pathkeys_for_sortclauses(root, clause, root->processed_tlist);
+				keys = tb_group_pathkeys(root, clause);
 		}
 		else
 			return NULL;

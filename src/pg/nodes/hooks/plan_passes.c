@@ -1,8 +1,9 @@
 /*
  * plan_passes.c - see plan_passes.h. Called by planner_hook.c and path_hooks.c.
  *
- * Three passes: the order in which hash joins ask their sides, inputs of nested loops, and
- * the numbers of partitions in plans that hold a subquery twice. The plan's references are
+ * Four passes: the order in which hash joins ask their sides, inputs of nested loops, window
+ * functions that EXPLAIN shows, and the numbers of partitions in plans that hold a subquery
+ * twice. The plan's references are
  * set by then, so that what is put into it must have the form that setrefs.c gives: a
  * Material's target list refers to its input.
  *
@@ -18,6 +19,7 @@
 #include "optimizer/planmain.h"
 #include "parser/parsetree.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/nodes/hooks/plan_passes.h"
 #include "pg/planner/planning.h"
 #include "pg/plans/our_nodes.h"
@@ -152,6 +154,32 @@ keep_input(Plan *plan, void *next_id)
 /* Beyond the numbers that PostgreSQL gives to nodes. */
 #define FIRST_ID 1000000
 
+/* ---- Window functions ---- */
+
+/* The call without its window: nobody evaluates it, and EXPLAIN shows it. */
+static Node *
+without_window(Node *node, void *context)
+{
+	WindowFunc *call = (WindowFunc *) node;
+
+	if (node == NULL || !IsA(node, WindowFunc))
+		return expression_tree_mutator(node, without_window, context);
+	return (Node *) makeFuncExpr(call->winfnoid, call->wintype, call->args, call->wincollid,
+								 call->inputcollid, COERCE_EXPLICIT_CALL);
+}
+
+/* Of a node of ours, which computes windows without a WindowAgg. */
+static bool
+show_calls(Plan *plan, void *context)
+{
+	CustomScan *node = (CustomScan *) plan;
+
+	if (IsA(plan, CustomScan) && tb_node_kind(plan) != TB_NODE_NONE)
+		node->custom_scan_tlist =
+			(List *) without_window((Node *) node->custom_scan_tlist, context);
+	return true;
+}
+
 /* ---- Partitions of subqueries that stand twice ---- */
 
 void
@@ -236,4 +264,6 @@ tb_mend_plan(PlannedStmt *stmt)
 
 	tb_walk_statement(stmt, order_join, NULL);
 	tb_walk_statement(stmt, keep_input, &next_id);
+	if (TB_EXPLAIN_NEEDS_WINDOW_AGG)
+		tb_walk_statement(stmt, show_calls, NULL);
 }
