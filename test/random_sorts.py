@@ -291,9 +291,41 @@ class SortForms:
             query += f" HAVING {having}"
         return query
 
+    # Keys that follow from a key
+
+    def following(self, column):
+        """An expression of the column alone; now and then it raises an error."""
+        name = column.name
+        forms = [f"({name} IS NULL)", f"coalesce({name} = {name}, false)"]
+        if column.family in ("int2", "int4", "int8"):
+            forms += [f"({name} - 1)", f"({name} % 7)", f"({name} / 3 + {name} % 3)", f"({name}::text)",
+                      f"(CASE WHEN {name} > 5 THEN {name} % 10 END)"]
+            forms += [f"(100 / {name})", f"({name} * 1000)"] if self.chance(0.15) else []
+        elif column.family == "text":
+            forms += [f"length({name})", f"substr({name}, 1, 2)", f"({name} || 'x')", f"lower({name})"]
+        elif column.family in ("date", "timestamp"):
+            forms += [f"extract(month FROM {name})", f"date_trunc('month', {name})", f"to_char({name}, 'YYYY-MM')"]
+        return self.random.choice(forms)
+
+    def following_keys_query(self):
+        column = self.column(("int2", "int4", "int8", "text", "date", "timestamp"))
+        keys = list(dict.fromkeys([column.name] + [self.following(column) for _ in range(self.random.choice((1, 1, 2, 3)))]))
+        if self.chance(0.3):
+            keys.append(f"({self.id} % 3)")
+        self.random.shuffle(keys)
+        targets = (self.random.sample(keys, self.random.randint(0, len(keys))) if self.chance(0.3) else keys) + ["count(*)"]
+        having = f" HAVING {self.random.choice(('count(*) > 1', f'{column.name} IS NOT NULL', f'max({self.id}) < 100'))}" \
+            if self.chance(0.3) else ""
+        query = f"SELECT {', '.join(targets)} FROM {self.table.name}{self.where()} GROUP BY {', '.join(keys)}{having}"
+        if targets[:-1] == keys and self.chance(0.4):
+            order = ", ".join(str(i + 1) for i in range(len(keys)))
+            query += f" ORDER BY {len(keys) + 1}{self.direction()}, {order}{self.limit()}"
+        return query
+
     def sort_forms(self):
         return (self.sorted_query, self.limited_query, self.limited_query, self.ties_query, self.distinct_on_query,
                 self.top_groups_query, self.window_query, self.window_query, self.best_rows_query,
                 self.best_running_rows_query, self.best_running_rows_query,
                 self.group_window_query, self.distinct_aggregate_query, self.distinct_beside_plain_query,
-                self.distinct_beside_plain_query, self.aggregates_of_rows_query, self.aggregates_of_rows_query)
+                self.distinct_beside_plain_query, self.following_keys_query, self.aggregates_of_rows_query,
+                self.aggregates_of_rows_query)
