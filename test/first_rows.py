@@ -39,6 +39,7 @@ QUERIES = (
     "SELECT * FROM wide WHERE n < 0 ORDER BY at, id LIMIT 10",
     "SELECT * FROM wide ORDER BY at, id LIMIT 0",
     "SELECT word, doc FROM (SELECT * FROM wide ORDER BY n DESC, id LIMIT 30) few WHERE numbers[1] > 3 ORDER BY id",
+    "SELECT word, count(*), max(doc->>'a') FROM (SELECT * FROM wide ORDER BY at, id LIMIT 200) few GROUP BY word ORDER BY word",
     "SELECT word || '!', doc FROM wide ORDER BY small, id LIMIT 900",
     "SELECT tableoid::regclass, word, numbers FROM wide ORDER BY id DESC LIMIT 3",
     "SELECT word, kind FROM wide WHERE small = ANY ('{3,4}') ORDER BY at, id LIMIT 1000",
