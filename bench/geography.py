@@ -26,12 +26,11 @@ POSTGIS = {"pg_turbine.enabled": "off", "max_parallel_workers_per_gather": "2", 
 
 # Reads a line, runs the query, answers with a line of JSON: seconds, and the answer's size and checksum.
 DUCKDB = """
-import json, sys, time
-import duckdb
-from duckdb_extensions import import_extension
-import_extension("spatial")
+import glob, json, sys, time
+import duckdb, duckdb_extension_spatial
 db = duckdb.connect(config={"threads": 2})
-db.execute("LOAD spatial")
+db.execute("SET enable_progress_bar = false")
+db.execute("LOAD '" + glob.glob(list(duckdb_extension_spatial.__path__)[0] + "/extensions/*/*.duckdb_extension")[0] + "'")
 db.execute(f"CREATE TABLE points AS SELECT ST_Point(x, y) AS g FROM read_csv('{sys.argv[1]}', columns={{'x': 'DOUBLE', 'y': 'DOUBLE'}})")
 db.execute(f"CREATE TABLE polygons AS SELECT id, ST_GeomFromText(g) AS g FROM read_csv('{sys.argv[2]}', delim='|', columns={{'id': 'INTEGER', 'g': 'VARCHAR'}})")
 for line in sys.stdin:
@@ -83,7 +82,10 @@ class DuckDB:
     def run(self):
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        seconds, *answer = json.loads(self.process.stdout.readline())
+        line = self.process.stdout.readline()
+        while line and not line.startswith("["):
+            line = self.process.stdout.readline()
+        seconds, *answer = json.loads(line)
         return seconds, answer
 
 

@@ -216,13 +216,13 @@ tb_grid_place(double value, double size)
 	return (int32_t) place;
 }
 
-/* Beyond the radius: PostGIS compares boxes in floats, and rounds distances. */
+/* The radius and a float's last place: PostGIS rounds boxes to floats, points' outward too. */
 static inline double
 tb_grid_margin(double value, double radius)
 {
 	double magnitude = value < 0 ? -value : value;
 
-	return radius + (magnitude + radius) * 0x1p-21 + 0x1p-140;
+	return radius + (magnitude + radius) * 0x1.02p-23 + 0x1p-140;
 }
 
 static inline TbGridCells
