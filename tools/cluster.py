@@ -12,6 +12,7 @@ Clusters have the collation that a new cluster has by default on a server,
 C.UTF-8; TURBINE_LOCALE names another, of the C library's.
 """
 
+import contextlib
 import ctypes
 import locale
 import os
@@ -139,7 +140,9 @@ def _link_tree(source, target, skip_prefix):
         if entry.is_dir() and not entry.is_symlink():
             _link_tree(entry, target / entry.name, skip_prefix)
         elif not (target / entry.name).is_symlink():
-            (target / entry.name).symlink_to(entry)
+            # Unless another test has made it just now.
+            with contextlib.suppress(FileExistsError):
+                (target / entry.name).symlink_to(entry)
 
 
 def _unlink_outdated(folder):
@@ -165,9 +168,10 @@ def stage(with_extension=True):
         bindir.mkdir(parents=True, exist_ok=True)
         for program in system_bindir().iterdir():
             shutil.copy2(program, bindir / program.name)
-        for option in ("--pkglibdir", "--sharedir"):
-            folder = Path(pg_config(option))
-            _link_tree(folder, root / str(folder).lstrip("/"), "pg_turbine")
+    # Other extensions may have been installed since.
+    for option in ("--pkglibdir", "--sharedir"):
+        folder = Path(pg_config(option))
+        _link_tree(folder, root / str(folder).lstrip("/"), "pg_turbine")
     if with_extension:
         _unlink_outdated(root / pg_config("--pkglibdir").lstrip("/"))
         subprocess.run(["cmake", "--install", str(BUILD)], check=True, stdout=subprocess.DEVNULL,
