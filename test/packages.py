@@ -130,17 +130,17 @@ def clean(bench, root, server, package):
     server.psql(readme_example())
     server.wait_for_service()
     forced = "SET pg_turbine.debug_force_offload = on; SET pg_turbine.compile_wait = '60s';"
-    plan = server.psql(f"{forced} {EXAMPLE}; EXPLAIN (ANALYZE) {EXAMPLE}")
-    bench.check("the example runs on a device", None if "GpuPreAgg" in plan and "Device:" in plan else plan)
-    bench.equal("the example's rows", server.psql(f"{forced} {EXAMPLE}"), server.psql(f"SET pg_turbine.enabled = off; {EXAMPLE}"))
+    plan = server.psql(f"{forced} EXPLAIN (ANALYZE) {EXAMPLE}")
+    bench.check("the example runs on a device", None if "Custom Scan (Gpu" in plan and "Device:" in plan else plan)
+    same = server.psql(f"{forced} {EXAMPLE}") == server.psql(f"SET pg_turbine.enabled = off; {EXAMPLE}")
+    bench.equal("the example's rows are PostgreSQL's", same, True)
     bench.equal("a file", server.psql(f"SET client_min_messages = warning; {FILES}").splitlines()[-1],
                 server.psql("SELECT count(*), sum(sensor), max(taken) FROM readings WHERE sensor < 10"))
     bindir = f"/usr/lib/postgresql/{server.pg}/bin"
     root.run(f"{bindir}/pg2arrow -h /var/run/postgresql -d postgres -c 'SELECT * FROM readings WHERE sensor = 1' -o /tmp/one.arrow",
              user="postgres")
     bench.equal("pg2arrow's file", root.path("/tmp/one.arrow").read_bytes()[:6], b"ARROW1")
-    bench.equal("mysql2arrow starts", "Usage" in root.run(f"{bindir}/mysql2arrow --help") or "usage" in root.run(
-        f"{bindir}/mysql2arrow --help"), True)
+    bench.equal("mysql2arrow starts", "mysql2arrow" in root.run(f"{bindir}/mysql2arrow --help"), True)
 
 
 def newer_package(package, folder):
@@ -164,15 +164,15 @@ def newer(bench, root, server, package):
         root.copy_in(later, f"/srv/{later.name}")
     root.run(f"apt-get install -y -qq --no-install-recommends /srv/{later.name}")
     bench.equal("no restart", root.path(f"{server.data}/postmaster.pid").read_text(encoding="ascii").split()[0], postmaster)
-    bench.equal("rows under the newer package", server.psql(EXAMPLE), before)
+    bench.equal("rows under the newer package", server.psql(EXAMPLE) == before, True)
     # The old program's file is gone; the supervisor starts the new one.
     root.run("kill -9 $(pidof turbined)")
     time.sleep(1)
     server.wait_for_service()
-    bench.equal("rows of the newer service", server.psql(EXAMPLE), before)
+    bench.equal("rows of the newer service", server.psql(EXAMPLE) == before, True)
     server.control("restart")
     server.wait_for_service()
-    bench.equal("rows after the restart", server.psql(EXAMPLE), before)
+    bench.equal("rows after the restart", server.psql(EXAMPLE) == before, True)
 
 
 def removed(bench, root, server, package):

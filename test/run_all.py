@@ -280,6 +280,10 @@ SUITES = {
     "neighbours": Suite(
         PYTHON + ["test/neighbours.py"],
         "other extensions work beside ours, in every order of their libraries"),
+    "running-upgrade": Suite(
+        PYTHON + ["test/running_upgrade.py"],
+        "this build is installed under a running server of the last release, and no answer is wrong",
+        on_request=True),
     "packages": Suite(
         PYTHON + ["test/packages.py"],
         "packages install, work, are replaced and go without a trace, in a minimal Debian",
