@@ -38,7 +38,7 @@ space := $(empty) $(empty)
 .PHONY: never-slower bench-logistic-regression bench-learning learning-packages bench-fresh-rows bench-pinned
 .PHONY: bench-fact-pairs bench-cold-scans whole-plans
 .PHONY: python-packages python-wheel bench-exports bench-results bench-files
-.PHONY: cuda-compiler gpu-bundle install clean
+.PHONY: cuda-compiler gpu-bundle install uninstall deb rpm neighbour-packages packaging-packages clean
 
 all: build
 
@@ -64,7 +64,7 @@ demo: configure
 
 # Everything a merge needs, in the default collation of a new cluster and, what depends on
 # it, in C besides. The last line sums up: N passed, N failed.
-test: build python-packages cuda-compiler
+test: build python-packages cuda-compiler neighbour-packages
 	@$(PYTHON) test/run_all.py
 
 # The same against the versions of PostgreSQL that this machine does not have, each in the root file system of a Debian
@@ -77,11 +77,16 @@ test-unit: build
 	@$(PYTHON) test/run_all.py layers unit
 
 # One suite by its name in test/run_all.py, the one list of them.
-test-%: build python-packages cuda-compiler
+.SECONDEXPANSION:
+test-%: build python-packages cuda-compiler $$(NEEDS_$$*)
 	@$(PYTHON) test/run_all.py $*
 
+# Further packages of Debian's.
+NEEDS_neighbours := neighbour-packages
+NEEDS_packages := packaging-packages
+
 # The long forms: hours rather than minutes.
-test-nightly: build python-packages learning-packages cuda-compiler
+test-nightly: build python-packages learning-packages cuda-compiler neighbour-packages
 	@$(PYTHON) test/run_all.py --nightly
 	@$(MAKE) test-versions
 
@@ -201,8 +206,28 @@ python-wheel: python-packages
 gpu-bundle: build
 	@packaging/make_bundle.sh
 
+# Both take DESTDIR.
 install: build
 	@cmake --install $(BUILD)
+
+uninstall:
+	@packaging/uninstall.sh
+
+# A package of Debian's for the installed PostgreSQL, or for another one: `make deb PG=17`. In $(BUILD)/deb.
+deb: configure packaging-packages
+	@packaging/make_deb.sh $(if $(PG),-p $(PG))
+
+# The same for distributions with rpm, in $(BUILD)/rpm.
+rpm: configure packaging-packages
+	@packaging/make_rpm.sh $(if $(PG),-p $(PG))
+
+# The extensions that test/neighbours.py loads.
+neighbour-packages: deps
+	@tools/install_deps.sh neighbours
+
+# What makes packages, and root file systems to try them in.
+packaging-packages: deps
+	@tools/install_deps.sh packages
 
 clean:
 	@rm -rf $(BUILD) $(BUILD).log build-sanitize gpu-bundle

@@ -305,6 +305,21 @@ SUITES = {
     "upgrade": Suite(
         PACKAGES_PYTHON + ["test/upgrade.py"],
         "an old extension can be updated, dumped and restored"),
+    "operations": Suite(
+        PYTHON + ["test/operations.py"],
+        "replicas, subscribers, backups and rewound servers give PostgreSQL's answers, while devices run queries",
+        ("--rounds", "200")),
+    "neighbours": Suite(
+        PYTHON + ["test/neighbours.py"],
+        "other extensions work beside ours, in every order of their libraries"),
+    "running-upgrade": Suite(
+        PYTHON + ["test/running_upgrade.py"],
+        "this build is installed under a running server of the last release, and no answer is wrong",
+        on_request=True),
+    "packages": Suite(
+        PYTHON + ["test/packages.py"],
+        "packages install, work, are replaced and go without a trace, in a minimal Debian",
+        on_request=True),
     "new-input": Suite(
         PYTHON + ["test/new_input.py"],
         "an input that is added from outside gives PostgreSQL's answers"),

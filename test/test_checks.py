@@ -7,6 +7,7 @@ Run by run_unit.py.
 
 import contextlib
 import io
+import json
 import re
 import subprocess
 import sys
@@ -576,6 +577,36 @@ class Suites(unittest.TestCase):
             in_c = run_all.default_suites()
         with mock.patch.object(run_all.cluster, "cluster_locale", return_value="C.UTF-8"):
             self.assertEqual(set(run_all.default_suites()) - set(in_c), {"c-sql", "c-reports"})
+
+
+class Release(unittest.TestCase):
+    """Packages tell the version of CMakeLists.txt."""
+    ROOT = run_all.REPOSITORY
+
+    def release(self):
+        return re.search(r"^project\(pg_turbine VERSION ([\d.]+)", (self.ROOT / "CMakeLists.txt").read_text("utf-8"), re.MULTILINE).group(1)
+
+    def test_packages(self):
+        for path, pattern in (("packaging/debian/changelog", r"^pg-turbine \(([\d.]+)-\d+\)"),
+                              ("packaging/rpm/pg_turbine.spec", r"^Version: +([\d.]+)$")):
+            text = (self.ROOT / path).read_text(encoding="utf-8")
+            self.assertEqual(re.search(pattern, text, re.MULTILINE).group(1), self.release(), path)
+
+    def test_pgxn(self):
+        """What PGXN's specification (https://pgxn.org/spec/, 1.0.0) requires, and that it is true."""
+        meta = json.loads((self.ROOT / "META.json").read_text(encoding="utf-8"))
+        for key in ("name", "abstract", "license", "maintainer", "version", "provides", "meta-spec"):
+            self.assertTrue(meta.get(key), key)
+        self.assertEqual(meta["meta-spec"]["version"], "1.0.0")
+        self.assertIn(meta["release_status"], ("stable", "testing", "unstable"))
+        self.assertIn(meta["license"], ("postgresql", "apache_2_0", "bsd", "mit"))
+        self.assertEqual(meta["version"], self.release())
+        self.assertEqual(list(meta["provides"]), ["pg_turbine"])
+        for extension in meta["provides"].values():
+            self.assertEqual(extension["version"], self.release())
+            self.assertTrue((self.ROOT / extension["file"]).is_file() and (self.ROOT / extension["docfile"]).is_file())
+            self.assertEqual(extension["file"], str(document_sql.newest_script(self.ROOT).relative_to(self.ROOT)))
+        self.assertRegex(json.dumps(meta["prereqs"]), r'"PostgreSQL": "\d+\.\d+\.\d+"')
 
 
 if __name__ == "__main__":

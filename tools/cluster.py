@@ -12,6 +12,7 @@ Clusters have the collation that a new cluster has by default on a server,
 C.UTF-8; TURBINE_LOCALE names another, of the C library's.
 """
 
+import contextlib
 import ctypes
 import locale
 import os
@@ -159,7 +160,9 @@ def _link_tree(source, target, skip_prefix):
         if entry.is_dir() and not entry.is_symlink():
             _link_tree(source / entry.name, target / entry.name, skip_prefix)
         elif not (target / entry.name).is_symlink():
-            (target / entry.name).symlink_to(source / entry.name)
+            # Unless another test has made it just now.
+            with contextlib.suppress(FileExistsError):
+                (target / entry.name).symlink_to(source / entry.name)
 
 
 def _unlink_outdated(folder):
@@ -185,9 +188,10 @@ def stage(with_extension=True):
         bindir.mkdir(parents=True, exist_ok=True)
         for program in _outside(system_bindir()).iterdir():
             shutil.copy2(program, bindir / program.name)
-        for option in ("--pkglibdir", "--sharedir"):
-            folder = Path(pg_config(option))
-            _link_tree(folder, root / str(folder).lstrip("/"), "pg_turbine")
+    # Other extensions may have been installed since.
+    for option in ("--pkglibdir", "--sharedir"):
+        folder = Path(pg_config(option))
+        _link_tree(folder, root / str(folder).lstrip("/"), "pg_turbine")
     if with_extension:
         if SERVER_ROOT:
             _install_for_root(root)

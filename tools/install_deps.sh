@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# install_deps.sh - brings in what building and testing need (Debian 12).
+# install_deps.sh [GROUP...] - brings in what building and testing need (Debian 12).
 #
+# Groups add to that: `neighbours`, the extensions that test/neighbours.py loads; `packages`, what makes packages and
+# root file systems to try them in.
 # Idempotent: does nothing where everything is there. As root it installs with
 # apt; another user is told what is missing. Installing PostgreSQL's package
 # must not create or start a server, so that default is held back meanwhile.
@@ -14,6 +16,18 @@ packages=(
   libgtest-dev sqlsmith shellcheck
   libmariadb-dev mariadb-server-core mariadb-client-core
 )
+
+for group in "$@"; do
+  case $group in
+    neighbours)
+      packages+=(postgresql-15-{pgaudit,cron,partman,hll,orafce,postgis-3} postgresql-15-postgis-3-scripts) ;;
+    packages)
+      packages+=(debhelper debootstrap fakeroot lintian rpm rpmlint) ;;
+    *)
+      echo "install_deps.sh: no group is called $group" >&2
+      exit 2 ;;
+  esac
+done
 
 missing=()
 for package in "${packages[@]}"; do

@@ -1,6 +1,6 @@
 /*
  * wire.h - messages between a backend (B) and turbined (D) over a unix stream
- * socket, <data directory>/pg_turbine/turbined.sock (backends connect by the
+ * socket, <data directory>/pg_turbine/pgsql_tmp.turbined.sock (backends connect by the
  * relative path, since their working directory is the data directory).
  *
  * One connection runs at most one query at a time. A backend keeps a few idle

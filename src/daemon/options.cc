@@ -46,7 +46,7 @@ LogLevel log_level(const std::string& text) {
 const char* usage() {
   return "usage: turbined --nonce-fd N [options]\n"
          "  --data-dir DIR         working directory (default: the current one)\n"
-         "  --socket PATH          socket to listen on (default: pg_turbine/turbined.sock)\n"
+         "  --socket PATH          socket to listen on (default: pg_turbine/pgsql_tmp.turbined.sock)\n"
          "  --cache-dir DIR        compiled programs (default: pg_turbine/cache; '': none)\n"
          "  --export-socket PATH   socket for processes that open exported columns (default: none)\n"
          "  --compiler PATH        turbine-compiler (default: beside turbined)\n"

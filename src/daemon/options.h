@@ -13,7 +13,7 @@ namespace turbine {
 
 struct Options {
   std::string data_dir = ".";
-  std::string socket = "pg_turbine/turbined.sock";  // relative to data_dir
+  std::string socket = "pg_turbine/pgsql_tmp.turbined.sock";  // relative to data_dir
   std::string cache_dir = "pg_turbine/cache";       // relative to data_dir; "": none
   std::string export_socket;                        // "": nothing is exported
   std::string compiler;                             // "": beside turbined

@@ -81,7 +81,7 @@ class TurbinedTest : public ::testing::Test {
     std::filesystem::remove_all(directory_ + "/pg_turbine");
     start_daemon(more, code);
   }
-  std::string socket_path() const { return directory_ + "/pg_turbine/turbined.sock"; }
+  std::string socket_path() const { return directory_ + "/pg_turbine/pgsql_tmp.turbined.sock"; }
   std::unique_ptr<Client> connect() {
     auto client = std::make_unique<Client>(socket_path());
     EXPECT_EQ(client->hello().type, TB_MSG_WELCOME);
