@@ -25,7 +25,7 @@ int64_t rt_grid_point(const char* geometry, uint32_t length, double size, uint32
 namespace {
 
 template <class T>
-void append(std::string& to, T value) {
+void append_value(std::string& to, T value) {
   to.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
@@ -33,20 +33,20 @@ std::string head(uint8_t flags) { return {0, 0, 0, static_cast<char>(flags | TB_
 
 std::string grid_point(double x, double y, uint8_t flags = 0) {
   std::string bytes = head(flags);
-  if (flags & TB_GEOMETRY_EXTENDED) append(bytes, uint64_t{1});
-  append(bytes, uint32_t{TB_SHAPE_POINT});
-  append(bytes, uint32_t{1});
-  append(bytes, x);
-  append(bytes, y);
-  if (flags & TB_GEOMETRY_Z) append(bytes, 7.0);
+  if (flags & TB_GEOMETRY_EXTENDED) append_value(bytes, uint64_t{1});
+  append_value(bytes, uint32_t{TB_SHAPE_POINT});
+  append_value(bytes, uint32_t{1});
+  append_value(bytes, x);
+  append_value(bytes, y);
+  if (flags & TB_GEOMETRY_Z) append_value(bytes, 7.0);
   return bytes;
 }
 
 std::string grid_polygon(float xmin, float xmax, float ymin, float ymax) {
   std::string bytes = head(TB_GEOMETRY_BOX);
-  for (float side : {xmin, xmax, ymin, ymax}) append(bytes, side);
-  append(bytes, uint32_t{3});
-  append(bytes, uint32_t{1});
+  for (float side : {xmin, xmax, ymin, ymax}) append_value(bytes, side);
+  append_value(bytes, uint32_t{3});
+  append_value(bytes, uint32_t{1});
   return bytes;
 }
 
@@ -102,15 +102,15 @@ TEST(GridTest, PlacesArePostgresqlsOfAllForms) {
   // A point as the inner side, and as the only member of a collection.
   EXPECT_EQ(grid_cells(grid_point(10.5, -3.25), 0, 1).keys, std::set<int64_t>{key});
   std::string nested = head(0);
-  append(nested, uint32_t{TB_SHAPE_MULTIPOINT});
-  append(nested, uint32_t{1});
+  append_value(nested, uint32_t{TB_SHAPE_MULTIPOINT});
+  append_value(nested, uint32_t{1});
   nested += grid_point(10.5, -3.25).substr(4);
   EXPECT_EQ(grid_cells(nested, 0, 1).keys, std::set<int64_t>{key});
   // A line of two points, which has no box.
   std::string line = head(0);
-  append(line, uint32_t{TB_SHAPE_LINE});
-  append(line, uint32_t{2});
-  for (double v : {3.5, 0.5, 1.5, 2.5}) append(line, v);
+  append_value(line, uint32_t{TB_SHAPE_LINE});
+  append_value(line, uint32_t{2});
+  for (double v : {3.5, 0.5, 1.5, 2.5}) append_value(line, v);
   EXPECT_EQ(grid_cells(line, 0, 1).keys.size(), 9u);
 }
 
@@ -140,8 +140,8 @@ TEST(GridTest, BeyondFloats) {
 
 TEST(GridTest, EmptyNanAndDamaged) {
   std::string empty = head(0);
-  append(empty, uint32_t{TB_SHAPE_POINT});
-  append(empty, uint32_t{0});
+  append_value(empty, uint32_t{TB_SHAPE_POINT});
+  append_value(empty, uint32_t{0});
   uint32_t errors = 0;
   EXPECT_EQ(grid_key(empty, 1, &errors), TB_NO_CELL);
   EXPECT_EQ(errors, 0u);
