@@ -43,7 +43,7 @@ SELECT k, sum(DISTINCT u), count(DISTINCT u) FROM q GROUP BY k;
 SELECT k, count(DISTINCT v) FROM hollow GROUP BY k;
 -- offloaded: GpuPreAgg
 SELECT count(DISTINCT v), sum(DISTINCT v) FROM hollow;
--- Different arguments beside what counts rows, and other things that stay.
+-- Different arguments beside what counts rows; other things stay.
 -- offloaded: GpuDistinct
 SELECT k, count(DISTINCT b), count(DISTINCT t), count(*) FROM q GROUP BY k;
 -- offloaded: GpuDistinct

@@ -173,7 +173,7 @@ SET enable_sort = off;
 -- offloaded: GpuPreAgg
 SELECT k, count(*), count(DISTINCT i2) FROM s GROUP BY k;
 RESET ALL;
--- What stays with PostgreSQL.
+-- What stays with PostgreSQL, and what goes to another node.
 -- offloaded: GpuDistinct
 SELECT k, count(*), count(DISTINCT i2), count(DISTINCT i4) FROM s GROUP BY k;
 -- not offloaded

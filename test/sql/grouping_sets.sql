@@ -172,14 +172,14 @@ SELECT a, b, c, sum(k * 100000007) FROM many GROUP BY ROLLUP (a, b, c);
 SET plan_cache_mode = force_generic_plan;
 EXECUTE sets(9);
 EXECUTE sets(NULL);
--- What stays with PostgreSQL.
+-- What stays with PostgreSQL, and what goes to another node.
 -- not offloaded
 SELECT count(*), sum(n) FROM (SELECT count(*) n FROM sales GROUP BY CUBE (region, city, day, item, qty, price, weight, big, ok)) x;
 -- not offloaded
 SELECT count(*) FROM sales GROUP BY GROUPING SETS ((), ());
 -- offloaded: GpuPreAgg
 SELECT region, upper(region), count(*) FROM sales GROUP BY ROLLUP (region, upper(region));
--- not offloaded
+-- offloaded: GpuDistinct
 SELECT region, count(DISTINCT item) FROM sales GROUP BY ROLLUP (region);
 SET pg_turbine.enable_aggregate = off;
 -- not offloaded

@@ -236,25 +236,50 @@ rescan_distinct(CustomScanState *css)
 
 /* ---- EXPLAIN ---- */
 
-/* The keys of each set; the parts below say the rest. */
+/* The keys of a set, as the scan tuple has them. */
+static List *
+key_exprs_of_set(const TbDistinctState *node, int set)
+{
+	const CustomScan  *plan = (const CustomScan *) node->css.ss.ps.plan;
+	const TbGroupKeys *keys = &node->keys[set];
+	List			  *exprs = NIL;
+
+	for (int key = 0; key < keys->count; key++)
+		exprs = lappend(exprs,
+						list_nth_node(TargetEntry, plan->custom_scan_tlist,
+									  keys->columns[key] - 1)
+							->expr);
+	return exprs;
+}
+
+/* A list of keys for each set, as PostgreSQL shows them. */
+static void
+explain_joined_sets(TbDistinctState *node, List *ancestors, ExplainState *es)
+{
+	ExplainOpenGroup("Grouping Sets", "Grouping Sets", false, es);
+	for (int set = 0; set < node->nsets; set++)
+	{
+		List *texts = tb_explain_texts(key_exprs_of_set(node, set), &node->css.ss.ps,
+									   ancestors, es);
+
+		if (texts == NIL && es->format == EXPLAIN_FORMAT_TEXT)
+			ExplainPropertyText("Joined By", "()", es);
+		else
+			ExplainPropertyListNested("Joined By", texts, es);
+	}
+	ExplainCloseGroup("Grouping Sets", "Grouping Sets", false, es);
+}
+
+/* By what groups are joined; the parts below say the rest. */
 static void
 explain_distinct(CustomScanState *css, List *ancestors, ExplainState *es)
 {
-	TbDistinctState	 *node = (TbDistinctState *) css;
-	const CustomScan *plan = (const CustomScan *) css->ss.ps.plan;
+	TbDistinctState *node = (TbDistinctState *) css;
 
-	for (int set = 0; set < node->nsets; set++)
-	{
-		const TbGroupKeys *keys = &node->keys[set];
-		List			  *exprs = NIL;
-
-		for (int key = 0; key < keys->count; key++)
-			exprs = lappend(exprs,
-							list_nth_node(TargetEntry, plan->custom_scan_tlist,
-										  keys->columns[key] - 1)
-								->expr);
-		tb_explain_list("Joined By", exprs, &css->ss.ps, ancestors, es);
-	}
+	if (node->nsets > 1)
+		explain_joined_sets(node, ancestors, es);
+	else
+		tb_explain_list("Joined By", key_exprs_of_set(node, 0), &css->ss.ps, ancestors, es);
 	ExplainPropertyInteger("Parts", NULL, node->nparts, es);
 	if (!es->analyze)
 		return;
