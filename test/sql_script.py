@@ -33,7 +33,8 @@ _TOKEN = re.compile(r"""
     | ;
     | [^;'"$/\-eE]+ | .""", re.VERBOSE | re.DOTALL)
 _LOOP = re.compile(r"^-- for (\w+) in ([^\n]*)\n(.*?)^-- end for *\n", re.MULTILINE | re.DOTALL)
-_DIRECTIVE = re.compile(r"^-- (offloaded: *(\w+)|not offloaded|shape: *(.+?)|subplans: *(\d+)|shows: *(.+?)|since: *(\d+)|before: *(\d+)|ordered|floats) *$")
+_DIRECTIVE = re.compile(r"^-- (offloaded: *(\w+)|not offloaded|shape: *(.+?)|subplans: *(\d+)|shows: *(.+?)"
+                        r"|since: *(\d+)|before: *(\d+)|ordered|floats) *$")
 
 
 @dataclass

@@ -42,6 +42,10 @@ SELECT k % 3 AS a, s, count(*) FROM t GROUP BY GROUPING SETS ((k % 3), (s), ()) 
 SELECT k + 1, (SELECT count(*) FROM u WHERE u.w = k + 1) FROM t GROUP BY k + 1;
 SELECT k, (SELECT sum(u.w) FROM u WHERE u.w = t.k) FROM t GROUP BY ROLLUP (k);
 
+SELECT k, count(*), sum(v) FROM (SELECT k, v FROM t WHERE id < 20000 UNION ALL SELECT w, id FROM u) x GROUP BY k HAVING k > 2;
+SELECT k % 2, v + 1, count(DISTINCT v) FROM (SELECT k, v FROM t WHERE id < 2000 UNION ALL SELECT w, id FROM u WHERE id < 9) x GROUP BY k % 2, v + 1;
+SELECT k, count(*) FROM t WHERE v > (SELECT avg(u.w) FROM u WHERE u.w = t.k) GROUP BY k;
+
 -- 18: a table that is joined with itself by its key is read once.
 SELECT count(*), sum(a.w + b.w) FROM u a JOIN u b ON a.id = b.id WHERE a.w > 3;
 SELECT count(*) FROM t JOIN u a ON t.v = a.id JOIN u b ON a.id = b.id AND b.w = 2;

@@ -83,10 +83,10 @@ typedef RelFileNode RelFileLocator;
 /* Values of settings have a memory context of their own. NULL: no memory is left. */
 #if PG_VERSION_NUM >= 160000
 #define tb_guc_malloc(size) guc_malloc(LOG, size)
-#define tb_guc_free(value)	guc_free(value)
+#define tb_guc_free(value) guc_free(value)
 #else
 #define tb_guc_malloc(size) malloc(size)
-#define tb_guc_free(value)	free(value)
+#define tb_guc_free(value) free(value)
 #endif
 
 /* One function checks rights on objects of all catalogs. */
@@ -117,13 +117,13 @@ object_aclcheck(Oid catalog, Oid object, Oid role, AclMode mode)
 /* Outer joins have range table entries, whose indexes are in relids: among those of a join
  * relation, and of all Vars that the join may set to NULL (varnullingrels). */
 #if PG_VERSION_NUM >= 160000
-#define TB_ALL_QUERY_RELS(root)			 ((root)->all_query_rels)
-#define TB_IS_OUTER_JOIN(root, relid)	 bms_is_member(relid, (root)->outer_join_rels)
+#define TB_ALL_QUERY_RELS(root) ((root)->all_query_rels)
+#define TB_IS_OUTER_JOIN(root, relid) bms_is_member(relid, (root)->outer_join_rels)
 #define TB_ADD_NULLING_JOIN(var, rtindex) \
 	((var)->varnullingrels = bms_add_member((var)->varnullingrels, rtindex))
 #else
-#define TB_ALL_QUERY_RELS(root)			  ((root)->all_baserels)
-#define TB_IS_OUTER_JOIN(root, relid)	  false
+#define TB_ALL_QUERY_RELS(root) ((root)->all_baserels)
+#define TB_IS_OUTER_JOIN(root, relid) false
 #define TB_ADD_NULLING_JOIN(var, rtindex) ((void) (rtindex))
 #endif
 
@@ -136,9 +136,9 @@ tb_copy_entry_to(Query *to, const Query *from, const RangeTblEntry *entry)
 
 	if (entry->perminfoindex > 0)
 	{
-		to->rteperminfos =
-			lappend(to->rteperminfos,
-					copyObject(list_nth(from->rteperminfos, entry->perminfoindex - 1)));
+		to->rteperminfos = lappend(to->rteperminfos,
+								   copyObject(list_nth(from->rteperminfos,
+													   entry->perminfoindex - 1)));
 		copy->perminfoindex = list_length(to->rteperminfos);
 	}
 	return copy;
@@ -201,16 +201,17 @@ tb_join_returns_unmatched_inner(JoinType jointype)
 	return jointype == JOIN_RIGHT || jointype == JOIN_FULL;
 }
 
-/* Aggregates with DISTINCT or ORDER BY may expect their input in this order, behind the order of
- * the groups (aggpresorted). */
+/* Aggregates with DISTINCT or ORDER BY may expect their input in this order, behind the
+ * order of the groups (aggpresorted). */
 #if PG_VERSION_NUM >= 160000
-#define TB_PRESORTED_PATHKEYS(root) ((root)->numOrderedAggs > 0 ? (root)->group_pathkeys : NIL)
+#define TB_PRESORTED_PATHKEYS(root) \
+	((root)->numOrderedAggs > 0 ? (root)->group_pathkeys : NIL)
 #else
 #define TB_PRESORTED_PATHKEYS(root) NIL
 #endif
 
-/* Keys that are constant or depend on others stay in the query's GROUP BY. What remains, maybe
- * nothing, is what the planner marks in the target below the aggregation. */
+/* Keys that are constant or depend on others stay in the query's GROUP BY. What remains,
+ * maybe nothing, is what the planner marks in the target below the aggregation. */
 #if PG_VERSION_NUM >= 160000
 #define TB_PLANNED_GROUP_CLAUSE(root) ((root)->processed_groupClause)
 #else

@@ -17,7 +17,7 @@
 #include "utils/selfuncs.h"
 #include "utils/snapmgr.h"
 #if PG_VERSION_NUM >= 170000
-#include "common/file_utils.h" /* PG_TEMP_FILE_PREFIX, which was in storage/fd.h */
+#include "common/file_utils.h" /* PG_TEMP_FILE_PREFIX moved there */
 #else
 #include "storage/fd.h"
 #endif

@@ -292,8 +292,9 @@ tb_path_count_disabled(Path *path)
 #endif
 }
 
-/* Columns that are computed when they are read (attgenerated is 'v'): tuples have NULL there,
- * even of one that is NOT NULL. The planner replaces their Vars by the expressions. */
+/* Columns that are computed when they are read (attgenerated is 'v'): tuples have NULL
+ * there, even of one that is NOT NULL. The planner replaces their Vars by the expressions.
+ */
 static inline bool
 tb_attribute_is_virtual(Form_pg_attribute attribute)
 {
@@ -338,8 +339,8 @@ tb_column_is_never_null(Oid relid, Form_pg_attribute attribute)
 #endif
 }
 
-/* Expressions of GROUP BY are those of a range table entry (RTE_GROUP), whose index is among
- * their nulling relids above grouping sets; not below, where rows are sorted. */
+/* Expressions of GROUP BY are those of a range table entry (RTE_GROUP), whose index is
+ * among their nulling relids above grouping sets; not below, where rows are sorted. */
 static inline List *
 tb_group_pathkeys(PlannerInfo *root, List *clauses)
 {
@@ -347,10 +348,40 @@ tb_group_pathkeys(PlannerInfo *root, List *clauses)
 	List *sorted = list_copy(clauses);
 	bool  sortable;
 
-	return make_pathkeys_for_sortclauses_extended(root, &sorted, root->processed_tlist, false,
-												  root->parse->hasGroupRTE, &sortable, false);
+	return make_pathkeys_for_sortclauses_extended(root, &sorted, root->processed_tlist,
+												  false, root->parse->hasGroupRTE,
+												  &sortable, false);
 #else
 	return make_pathkeys_for_sortclauses(root, clauses, root->processed_tlist);
+#endif
+}
+
+/* Puts the expressions of GROUP BY back in the places of their columns, so that the query
+ * has the form of older versions, which the planner takes, too. Not with grouping sets,
+ * whose keys may be NULL by them. */
+static inline void
+tb_flatten_groups(Query *query)
+{
+#if PG_VERSION_NUM >= 180000
+	ListCell *lc;
+
+	if (!query->hasGroupRTE || query->groupingSets != NIL)
+		return;
+	query->targetList = (List *) flatten_group_exprs(NULL, query,
+													 (Node *) query->targetList);
+	query->havingQual = flatten_group_exprs(NULL, query, query->havingQual);
+	query->hasGroupRTE = false;
+	foreach(lc, query->rtable)
+	{
+		RangeTblEntry *entry = lfirst_node(RangeTblEntry, lc);
+
+		/* Other entries keep their numbers. */
+		if (entry->rtekind == RTE_GROUP)
+		{
+			entry->rtekind = RTE_RESULT;
+			entry->groupexprs = NIL;
+		}
+	}
 #endif
 }
 

@@ -155,7 +155,8 @@ aggregated(PlannerInfo *root, RelOptInfo *output_rel, const GroupPathExtraData *
 									 input_rows, NULL, NULL);
 	/* All keys may be constant. */
 	if (root->group_pathkeys != NIL)
-		path = (Path *) create_sort_path(root, output_rel, path, root->group_pathkeys, -1.0);
+		path = (Path *) create_sort_path(root, output_rel, path, root->group_pathkeys,
+										 -1.0);
 	return (Path *) create_agg_path(root, output_rel, path, output_rel->reltarget,
 									parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN,
 									AGGSPLIT_SIMPLE, TB_PLANNED_GROUP_CLAUSE(root),

@@ -181,9 +181,9 @@ make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *a
 	const TbAggRequest *request = &analysis->request;
 	Path			   *path = make_kept_input(root, analysis);
 	/* Of DISTINCT all keys. */
-	List *clause = request->group_clause == root->parse->groupClause ?
-		TB_PLANNED_GROUP_CLAUSE(root) :
-		request->group_clause;
+	List			   *clause = request->group_clause == root->parse->groupClause ?
+					  TB_PLANNED_GROUP_CLAUSE(root) :
+					  request->group_clause;
 	List			   *keys = TB_PRESORTED_PATHKEYS(root);
 	AggStrategy			strategy = AGG_PLAIN;
 	AggClauseCosts		costs;
@@ -213,8 +213,8 @@ make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *a
 	if (strategy != AGG_HASHED && keys != NIL)
 		path = (Path *) create_sort_path(root, output_rel, path, keys, -1.0);
 	return (Path *) create_agg_path(root, output_rel, path, request->target, strategy,
-									AGGSPLIT_SIMPLE, clause, request->having,
-									&costs, analysis->result_groups);
+									AGGSPLIT_SIMPLE, clause, request->having, &costs,
+									analysis->result_groups);
 }
 
 List *

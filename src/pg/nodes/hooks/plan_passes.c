@@ -1,11 +1,10 @@
 /*
  * plan_passes.c - see plan_passes.h. Called by planner_hook.c and path_hooks.c.
  *
- * Four passes: the order in which hash joins ask their sides, inputs of nested loops, window
- * functions that EXPLAIN shows, and the numbers of partitions in plans that hold a subquery
- * twice. The plan's references are
- * set by then, so that what is put into it must have the form that setrefs.c gives: a
- * Material's target list refers to its input.
+ * Four passes: the order in which hash joins ask their sides, inputs of nested loops,
+ * window functions that EXPLAIN shows, and the numbers of partitions in plans that hold a
+ * subquery twice. The plan's references are set by then, so that what is put into it must
+ * have the form that setrefs.c gives: a Material's target list refers to its input.
  *
  * Owns nothing. Must change no plan's answer.
  */
@@ -175,8 +174,8 @@ show_calls(Plan *plan, void *context)
 	CustomScan *node = (CustomScan *) plan;
 
 	if (IsA(plan, CustomScan) && tb_node_kind(plan) != TB_NODE_NONE)
-		node->custom_scan_tlist =
-			(List *) without_window((Node *) node->custom_scan_tlist, context);
+		node->custom_scan_tlist = (List *) without_window((Node *) node->custom_scan_tlist,
+														  context);
 	return true;
 }
 

@@ -9,6 +9,7 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/nodes/rewrite/rewritten_query.h"
 #include "pg/nodes/rewrite/subquery_joins.h"
 #include "pg/nodes/rewrite/union_aggregates.h"
@@ -27,6 +28,7 @@ replace_in(Node *node, Rewriter *rewriter)
 	check_stack_depth();
 	if (!IsA(node, Query))
 		return expression_tree_walker(node, replace_in, rewriter);
+	tb_flatten_groups((Query *) node);
 	(void) query_tree_walker((Query *) node, replace_in, rewriter, 0);
 	rewriter->replaced += tb_join_subqueries((Query *) node);
 	if (tb_aggregate_arms((Query *) node))

@@ -577,8 +577,7 @@ add_join(Level *level, Index rti, const Query *subquery, const Correlated *corre
 
 /* What a row of the outer query has in place of the subquery. */
 static Node *
-value_of_group(Index rti, Index join, const Query *subquery,
-			   const Correlated *correlated)
+value_of_group(Index rti, Index join, const Query *subquery, const Correlated *correlated)
 {
 	Correlation *first = linitial(correlated->correlations);
 	Var			*value = group_column(rti, subquery, 1);

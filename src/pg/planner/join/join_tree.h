@@ -21,16 +21,16 @@ typedef struct TbJoinTree TbJoinTree;
 typedef struct TbTreeJoin
 {
 	TbJoinKind	kind;
-	bool		unique;		/* PostgreSQL has proved: no row has two matches */
-	bool		shared;		/* probes the join table of another join, whose inner tree
-							 * this is: join_filter.h */
-	List	   *conditions; /* RestrictInfo: what makes a match */
+	bool		unique;		 /* PostgreSQL has proved: no row has two matches */
+	bool		shared;		 /* probes the join table of another join, whose inner tree
+							  * this is: join_filter.h */
+	List	   *conditions;	 /* RestrictInfo: what makes a match */
 	TbJoinTree *inner;
 	Relids		outer_joins; /* since 16: relids of outer joins that are done with it */
-	int			nfilters;	/* FULL: of the tree's filters, those before it */
-	double		fraction;	/* estimate: tuples that come out for one that
-							 * goes in */
-	double		rows;		/* estimate of what comes out */
+	int			nfilters;	 /* FULL: of the tree's filters, those before it */
+	double		fraction;	 /* estimate: tuples that come out for one that
+							  * goes in */
+	double		rows;		 /* estimate of what comes out */
 } TbTreeJoin;
 
 struct TbJoinTree
@@ -53,7 +53,8 @@ extern double tb_join_tree_input_rows(const TbJoinTree *tree);
 /* Whether rows come out of the join that have no match: nothing moves past it. */
 extern bool tb_join_is_barrier(const TbTreeJoin *join);
 
-/* Adds what the stream has behind the join: the relids of its inner side, and of outer joins. */
+/* Adds what the stream has behind the join: the relids of its inner side, and of outer
+ * joins. */
 extern Relids tb_tree_join_add_relids(Relids relids, const TbTreeJoin *join);
 
 /* How many joins of the tree, from the first, are in its region: those before a LEFT or
