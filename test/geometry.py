@@ -74,7 +74,7 @@ class Function:
         self.geometries = [i for i, arg in enumerate(row.args) if arg == "GEOMETRY"]
         numbers = iter(NUMBERS.get(self.name, ()))
         names = iter(("a", "b"))
-        self.args = [next(names) if arg == "GEOMETRY" else next(numbers, f"(id % {7 + i})" if arg == "INT4" else f"(id % {7 + i})::float8 / 4")
+        self.args = [next(names) if arg == "GEOMETRY" else next(numbers, f"(id % {7 + i})" + "::float8 / 4" * (arg == "FLOAT8"))
                      for i, arg in enumerate(row.args)]
         self.sql = f"{self.name}({', '.join(self.args)})"
         self.body = getattr(bodies, row.symbol)
@@ -328,7 +328,8 @@ def main():
             plain.query("CREATE EXTENSION postgis")
             plain.query("CREATE EXTENSION pageinspect")
             forced.query("SET pg_turbine.debug_force_offload = on")
-            print(f"PostGIS {plain.value('SELECT postgis_lib_version()')}, {options.rounds} times {options.pairs} pairs, seed {options.seed}", flush=True)
+            version = plain.value("SELECT postgis_lib_version()")
+            print(f"PostGIS {version}, {options.rounds} times {options.pairs} pairs, seed {options.seed}", flush=True)
             bodies = library()
             functions = [Function(row, bodies) for row in function_rows.read(HERE.parent / "catalog" / "functions.def")
                          if row.of_postgis]

@@ -356,7 +356,8 @@ tb_row_column_add_batch(TbRowColumn *column, const TbOutput *output,
 			if (output->type == TB_TYPE_NUM64)
 				return add_widened(column, values, valid, nrows);
 		}
-		if (tb_type_is_character(output->type) && output->padding == 0 && column->is_varlena)
+		if (tb_type_is_character(output->type) && output->padding == 0 &&
+			column->is_varlena)
 			return add_texts(column, (const TbTextView *) values, valid, nrows,
 							 base + batch->bytes_offset);
 	}
