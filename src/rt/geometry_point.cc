@@ -125,8 +125,7 @@ RT_EXPORT void rt_geometry_set_srid(const char* bytes, uint32_t length, int32_t 
   *result = place;
 }
 
-/* A point's coordinates rounded to multiples of the sizes from the offsets; sizes that are not positive round nothing.
- */
+/* A point's coordinates rounded to multiples of the sizes from the offsets; only positive sizes round. */
 RT_EXPORT void rt_geometry_snap(const char* bytes, uint32_t length, double x_offset, double y_offset, double x_size,
                                 double y_size, char* place, const char** result, uint32_t* result_length,
                                 uint32_t* errors) {

@@ -144,8 +144,7 @@ RT_INLINE bool is_finite(double value) { return value - value == 0; }
 RT_INLINE double least(double a, double b) { return a < b ? a : b; }
 RT_INLINE double greatest(double a, double b) { return a > b ? a : b; }
 
-/* Whether the point is so near to the segment that an intersection of it with another one may be rounded to the point.
- */
+/* Whether the point is so near to the segment that an intersection with another one may be rounded to the point. */
 RT_INLINE bool is_close(double ax, double ay, double bx, double by, double x, double y) {
   constexpr double kRounding = 1e-12;
   const double size = __builtin_fabs(ax) + __builtin_fabs(ay) + __builtin_fabs(bx) + __builtin_fabs(by);
