@@ -58,6 +58,10 @@ copy_postgresql() {
   cp -a "$sharedir"/. "$root$sharedir/"
   rm -rf "$root$pkglibdir"/{bitcode,pgxs,pg_turbine} "$root$pkglibdir"/llvmjit* "$root$sharedir/man"
   rm -f "$root$pkglibdir"/pg_turbine.so "$root$sharedir"/extension/pg_turbine*
+  # Of PostGIS geometries alone, without scripts of updates: rasters would bring GDAL along.
+  rm -f "$root$pkglibdir"/{postgis_,address_standardizer}*.so \
+    "$root$sharedir"/extension/{postgis_,postgis-3,address_standardizer}* "$root$sharedir"/extension/postgis--*--*.sql
+  rm -rf "$root$sharedir"/contrib/postgis*
   # Links that lead out of the tree (Debian's man pages, plugins of other packages).
   find "$root" -xtype l -delete
   local pg_regress=$pgxs/regress/pg_regress isolation=$pgxs/isolation

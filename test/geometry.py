@@ -74,7 +74,7 @@ class Function:
         self.geometries = [i for i, arg in enumerate(row.args) if arg == "GEOMETRY"]
         numbers = iter(NUMBERS.get(self.name, ()))
         names = iter(("a", "b"))
-        self.args = [next(names) if arg == "GEOMETRY" else next(numbers, f"(id % {7 + i})" if arg == "INT4" else f"(id % {7 + i})::float8 / 4")
+        self.args = [next(names) if arg == "GEOMETRY" else next(numbers, f"(id % {7 + i})" + "::float8 / 4" * (arg == "FLOAT8"))
                      for i, arg in enumerate(row.args)]
         self.sql = f"{self.name}({', '.join(self.args)})"
         self.body = getattr(bodies, row.symbol)
@@ -274,6 +274,11 @@ def compare_toasted(bench, plain, forced):
                   "SELECT st_srid(g), count(*) FROM positions GROUP BY 1",
                   "SELECT st_snaptogrid(g, 0.5), count(*) FROM positions GROUP BY 1",
                   "SELECT g, count(*) FROM positions GROUP BY g",
+                  "SELECT DISTINCT g FROM positions",
+                  "SELECT count(DISTINCT g) FROM positions",
+                  "SELECT g FROM positions UNION SELECT g FROM zones",
+                  "SELECT id, rank() OVER (PARTITION BY g ORDER BY id) FROM positions WHERE st_x(g) > 9",
+                  "SELECT p.id, q.id FROM positions p JOIN positions q ON p.g = q.g WHERE p.id < 100",
                   "SELECT id FROM positions ORDER BY g, id LIMIT 5"):
         left, right = plain.run(query), forced.run(query)
         close = [tuple(v if "." not in (v or "") or len(v) > 20 else f"{float(v):.9g}" for v in row) for row in left.rows], [
@@ -323,7 +328,8 @@ def main():
             plain.query("CREATE EXTENSION postgis")
             plain.query("CREATE EXTENSION pageinspect")
             forced.query("SET pg_turbine.debug_force_offload = on")
-            print(f"PostGIS {plain.value('SELECT postgis_lib_version()')}, {options.rounds} times {options.pairs} pairs, seed {options.seed}", flush=True)
+            version = plain.value("SELECT postgis_lib_version()")
+            print(f"PostGIS {version}, {options.rounds} times {options.pairs} pairs, seed {options.seed}", flush=True)
             bodies = library()
             functions = [Function(row, bodies) for row in function_rows.read(HERE.parent / "catalog" / "functions.def")
                          if row.of_postgis]

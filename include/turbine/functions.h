@@ -14,7 +14,8 @@
 #define TB_FN_NULLS 0x10u
 #define TB_FN_MAX_ARGS 5
 
-/* Bytes that a body with TB_FN_BUILDS may write its result to: a point of four coordinates. */
+/* Bytes that a body with TB_FN_BUILDS may write its result to: a point of four coordinates.
+ */
 #define TB_BUILT_BYTES 48
 
 typedef enum TbFunctionId

@@ -46,8 +46,8 @@
 #define TB_ERR_OVERFLOW 0x01u /* integer or float out of range */
 #define TB_ERR_DIVISION_BY_ZERO 0x02u
 #define TB_ERR_DOMAIN 0x04u	  /* sqrt(-1), log(0), bad cast, ... */
-/* a value that the device format cannot hold: NaN numeric, > 128 bits, ...; or one that only
- * PostgreSQL can compute: shapes that PostGIS gives to GEOS */
+/* a value that the device format cannot hold: NaN numeric, > 128 bits, ...; or one that
+ * only PostgreSQL can compute: shapes that PostGIS gives to GEOS */
 #define TB_ERR_UNREPRESENTABLE 0x08u
 #define TB_ERR_STATE_OVERFLOW 0x10u /* an aggregate state overflowed */
 #define TB_ERR_CORRUPT 0x20u		/* a page or view out of bounds */

@@ -120,9 +120,7 @@ RT_INLINE bool points_at(const Shape& shape, uint64_t offset, uint32_t count, Po
 }
 
 /* Of a point or a line. */
-RT_INLINE bool points_of(const Shape& shape, Points* points) {
-  return points_at(shape, kStart, shape.count, points);
-}
+RT_INLINE bool points_of(const Shape& shape, Points* points) { return points_at(shape, kStart, shape.count, points); }
 
 /* A polygon's rings, one after the other. */
 struct Rings {
@@ -188,8 +186,7 @@ RT_INLINE bool box_of(const Geometry& g, Box* box) {
   Shape shape = g.shape;
   if ((shape.type == kMultiPoint || shape.type == kMultiLine) && shape.count == 1) {
     const uint32_t wanted = shape.type == kMultiPoint ? kPoint : kLine;
-    if (!open_shape(shape.bytes + kStart, shape.length - kStart, shape.dims, &shape) ||
-        shape.type != wanted)
+    if (!open_shape(shape.bytes + kStart, shape.length - kStart, shape.dims, &shape) || shape.type != wanted)
       return false;
   }
   Points points;
@@ -224,8 +221,7 @@ RT_INLINE Emptiness emptiness_of(const Shape& shape) {
   if (shape.type >= kPoint && shape.type <= kPolygon) return Emptiness::kFilled;
   if (shape.type < kMultiPoint || shape.type > kCollection) return Emptiness::kUnknown;
   Shape first;
-  if (!open_shape(shape.bytes + kStart, shape.length - kStart, shape.dims, &first))
-    return Emptiness::kUnknown;
+  if (!open_shape(shape.bytes + kStart, shape.length - kStart, shape.dims, &first)) return Emptiness::kUnknown;
   // An empty first part says nothing of the others.
   return first.count != 0 && first.type <= kPolygon ? Emptiness::kFilled : Emptiness::kUnknown;
 }

@@ -26,8 +26,7 @@ RT_INLINE void measure_point(double x, double y, double to_x, double to_y, doubl
 RT_INLINE void measure_segment(double x, double y, double ax, double ay, double bx, double by, double* least) {
   if (ax == bx && ay == by) return measure_point(x, y, ax, ay, least);
   // Where on the segment is the nearest point?
-  const double r =
-      ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / ((bx - ax) * (bx - ax) + (by - ay) * (by - ay));
+  const double r = ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / ((bx - ax) * (bx - ax) + (by - ay) * (by - ay));
   if (r < 0) return measure_point(x, y, ax, ay, least);
   if (r >= 1) return measure_point(x, y, bx, by, least);
   if ((ay - y) * (bx - ax) == (ax - x) * (by - ay)) *least = 0;
@@ -229,8 +228,8 @@ RT_EXPORT double rt_geometry_distance(const char* a, uint32_t a_length, const ch
   return least;
 }
 
-RT_EXPORT bool rt_geometry_dwithin(const char* a, uint32_t a_length, const char* b, uint32_t b_length,
-                                   double tolerance, uint32_t* errors) {
+RT_EXPORT bool rt_geometry_dwithin(const char* a, uint32_t a_length, const char* b, uint32_t b_length, double tolerance,
+                                   uint32_t* errors) {
   double least = 0;
   // Where nothing was measured, PostGIS compares with kNoDistance, but not for all empty shapes.
   if (tolerance < 0 || !distance_of(a, a_length, b, b_length, &least) ||

@@ -106,9 +106,7 @@ RT_EXPORT double rt_geometry_m(const char* bytes, uint32_t length, bool* null, u
   return coordinate(bytes, length, 3, null, errors);
 }
 
-RT_EXPORT int32_t rt_geometry_srid(const char* bytes, uint32_t length) {
-  return length < kHeader ? 0 : srid_of(bytes);
-}
+RT_EXPORT int32_t rt_geometry_srid(const char* bytes, uint32_t length) { return length < kHeader ? 0 : srid_of(bytes); }
 
 /* The value with another SRID. There is room for points only. */
 RT_EXPORT void rt_geometry_set_srid(const char* bytes, uint32_t length, int32_t srid, char* place, const char** result,
@@ -127,7 +125,7 @@ RT_EXPORT void rt_geometry_set_srid(const char* bytes, uint32_t length, int32_t 
   *result = place;
 }
 
-/* A point's coordinates rounded to multiples of the sizes from the offsets; sizes that are not positive round nothing. */
+/* A point's coordinates rounded to multiples of the sizes from the offsets; only positive sizes round. */
 RT_EXPORT void rt_geometry_snap(const char* bytes, uint32_t length, double x_offset, double y_offset, double x_size,
                                 double y_size, char* place, const char** result, uint32_t* result_length,
                                 uint32_t* errors) {

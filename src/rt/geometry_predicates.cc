@@ -91,7 +91,8 @@ RT_INLINE bool place_of(const Shape& shape, double x, double y, Place* place) {
   uint64_t offset = kStart;
   for (uint32_t i = 0; i < shape.count; i++) {
     Shape part;
-    if (offset > shape.length || !open_shape(shape.bytes + offset, shape.length - (uint32_t)offset, shape.dims, &part) ||
+    if (offset > shape.length ||
+        !open_shape(shape.bytes + offset, shape.length - (uint32_t)offset, shape.dims, &part) ||
         part.type != kPolygon || !place_in_polygon(part, false, x, y, &doubt, place, &next) || doubt.any)
       return false;
     if (*place != kOutside) return true;
@@ -143,7 +144,7 @@ RT_INLINE bool is_finite(double value) { return value - value == 0; }
 RT_INLINE double least(double a, double b) { return a < b ? a : b; }
 RT_INLINE double greatest(double a, double b) { return a > b ? a : b; }
 
-/* Whether the point is so near to the segment that an intersection of it with another one may be rounded to the point. */
+/* Whether the point is so near to the segment that an intersection with another one may be rounded to the point. */
 RT_INLINE bool is_close(double ax, double ay, double bx, double by, double x, double y) {
   constexpr double kRounding = 1e-12;
   const double size = __builtin_fabs(ax) + __builtin_fabs(ay) + __builtin_fabs(bx) + __builtin_fabs(by);
@@ -297,7 +298,7 @@ RT_EXPORT bool rt_geometry_contains(const char* a, uint32_t a_length, const char
 }
 
 RT_EXPORT bool rt_geometry_within(const char* a, uint32_t a_length, const char* b, uint32_t b_length,
-                                    uint32_t* errors) {
+                                  uint32_t* errors) {
   Pair pair;
   bool result = false;
   const bool decided = open_pair(b, b_length, a, a_length, &pair) && contains(pair, false, &result);
@@ -305,7 +306,7 @@ RT_EXPORT bool rt_geometry_within(const char* a, uint32_t a_length, const char* 
 }
 
 RT_EXPORT bool rt_geometry_covers(const char* a, uint32_t a_length, const char* b, uint32_t b_length,
-                                    uint32_t* errors) {
+                                  uint32_t* errors) {
   Pair pair;
   bool result = false;
   const bool decided = open_pair(a, a_length, b, b_length, &pair) && contains(pair, true, &result);
@@ -313,7 +314,7 @@ RT_EXPORT bool rt_geometry_covers(const char* a, uint32_t a_length, const char* 
 }
 
 RT_EXPORT bool rt_geometry_covered_by(const char* a, uint32_t a_length, const char* b, uint32_t b_length,
-                                    uint32_t* errors) {
+                                      uint32_t* errors) {
   Pair pair;
   bool result = false;
   const bool decided = open_pair(b, b_length, a, a_length, &pair) && contains(pair, true, &result);
@@ -321,7 +322,7 @@ RT_EXPORT bool rt_geometry_covered_by(const char* a, uint32_t a_length, const ch
 }
 
 RT_EXPORT bool rt_geometry_intersects(const char* a, uint32_t a_length, const char* b, uint32_t b_length,
-                                    uint32_t* errors) {
+                                      uint32_t* errors) {
   Pair pair;
   bool result = false;
   const bool decided = open_pair(a, a_length, b, b_length, &pair) && intersects(pair, false, &result);

@@ -100,7 +100,8 @@ using Predicate = bool (*)(const char*, uint32_t, const char*, uint32_t, uint32_
 
 Answer ask(Predicate predicate, const std::string& a, const std::string& b) {
   uint32_t errors = 0;
-  const bool result = predicate(a.data(), static_cast<uint32_t>(a.size()), b.data(), static_cast<uint32_t>(b.size()), &errors);
+  const bool result = predicate(a.data(), static_cast<uint32_t>(a.size()), b.data(), static_cast<uint32_t>(b.size()),
+                                &errors);
   return errors ? Answer::kDoubt : result ? Answer::kYes : Answer::kNo;
 }
 
@@ -151,9 +152,9 @@ TEST(Geometry, BoxesAreRoundedOutwards) {
 TEST(Geometry, BoundariesBelongToSomePredicates) {
   const std::string polygon = serialized_polygon({kSquare, kHole});
   const std::pair<std::pair<double, double>, std::pair<Answer, Answer>> cases[] = {
-      {{3, 3}, {Answer::kYes, Answer::kYes}},     {{0, 2}, {Answer::kNo, Answer::kYes}},
-      {{4, 4}, {Answer::kNo, Answer::kYes}},      {{1, 1.5}, {Answer::kNo, Answer::kYes}},
-      {{1.5, 1.5}, {Answer::kNo, Answer::kNo}},   {{5, 5}, {Answer::kNo, Answer::kNo}}};
+      {{3, 3}, {Answer::kYes, Answer::kYes}},   {{0, 2}, {Answer::kNo, Answer::kYes}},
+      {{4, 4}, {Answer::kNo, Answer::kYes}},    {{1, 1.5}, {Answer::kNo, Answer::kYes}},
+      {{1.5, 1.5}, {Answer::kNo, Answer::kNo}}, {{5, 5}, {Answer::kNo, Answer::kNo}}};
   for (const auto& [at, expected] : cases) {
     const std::string point = serialized_point(at.first, at.second);
     EXPECT_EQ(ask(rt_geometry_contains, polygon, point), expected.first);
@@ -169,8 +170,9 @@ TEST(Geometry, WhatPostgisAnswersInTwoWaysIsDoubtful) {
   EXPECT_EQ(ask(rt_geometry_contains, serialized_polygon({kSquare, {{1, 1}, {2, NAN}, {2, 1}, {1, 1}}}), point),
             Answer::kDoubt);
   EXPECT_EQ(ask(rt_geometry_contains, serialized_polygon({kSquare, {{2, 2}}}), point), Answer::kDoubt);
-  EXPECT_EQ(ask(rt_geometry_contains, serialized_polygon({{{0, 0}, {4, 0}, {2, 2}, {2 + 1e-15, 2}, {0, 4}, {0, 0}}}), point),
-            Answer::kDoubt);
+  EXPECT_EQ(
+      ask(rt_geometry_contains, serialized_polygon({{{0, 0}, {4, 0}, {2, 2}, {2 + 1e-15, 2}, {0, 4}, {0, 0}}}), point),
+      Answer::kDoubt);
   // GEOS raises errors for polygons that are not valid.
   EXPECT_EQ(ask(rt_geometry_disjoint, serialized_polygon({kSquare}), point), Answer::kDoubt);
   EXPECT_EQ(ask(rt_geometry_disjoint, serialized_polygon({kSquare}), serialized_point(9, 9)), Answer::kYes);

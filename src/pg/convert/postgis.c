@@ -1,10 +1,10 @@
 /*
  * postgis.c - see postgis.h.
  *
- * A function is a row's if it belongs to the extension, is written in C, and has the name and
- * the argument types of the row's signature. Rows follow the formulas of the versions that
- * known_versions lists: of any other version no function is known, while its type still is.
- * Called by type_map.c and function_lookup.c, for objects that are not built in.
+ * A function is a row's if it belongs to the extension, is written in C, and has the name
+ * and the argument types of the row's signature. Rows follow the formulas of the versions
+ * that known_versions lists: of any other version no function is known, while its type
+ * still is. Called by type_map.c and function_lookup.c, for objects that are not built in.
  */
 #include "postgres.h"
 
@@ -50,13 +50,13 @@ typedef struct KnownObject
 
 static struct
 {
-	bool  watching;		   /* callbacks are registered */
-	bool  is_current;	   /* the rest is known, and nothing has changed since */
-	Oid	  extension;	   /* invalid: there is none */
+	bool  watching;	  /* callbacks are registered */
+	bool  is_current; /* the rest is known, and nothing has changed since */
+	Oid	  extension;  /* invalid: there is none */
 	Oid	  geometry;
 	bool  version_read;
-	bool  version_known;   /* it is one of known_versions */
-	HTAB *functions;	   /* KnownObject, by OID */
+	bool  version_known; /* it is one of known_versions */
+	HTAB *functions;	 /* KnownObject, by OID */
 } postgis;
 
 /* A type or a function has changed. */
@@ -200,14 +200,14 @@ find_row(Oid funcid)
 	if (!HeapTupleIsValid(tuple))
 		return -1;
 	for (int i = 0; i < TB_FUNCTION_COUNT && row < 0; i++)
-		if (of_postgis[i] && has_signature_of(&tb_functions[i], (Form_pg_proc) GETSTRUCT(tuple)))
+		if (of_postgis[i] &&
+			has_signature_of(&tb_functions[i], (Form_pg_proc) GETSTRUCT(tuple)))
 			row = i;
 	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang != ClanguageId ||
 		!((Form_pg_proc) GETSTRUCT(tuple))->proisstrict)
 		row = -1;
 	ReleaseSysCache(tuple);
-	if (row >= 0 &&
-		getExtensionOfObject(ProcedureRelationId, funcid) != postgis.extension)
+	if (row >= 0 && getExtensionOfObject(ProcedureRelationId, funcid) != postgis.extension)
 		row = -1;
 	return row;
 }

@@ -1,9 +1,10 @@
 /*
  * postgis.h - PostGIS's type and functions as the catalogue's.
  *
- * They have no fixed OIDs: they are found by the extension that they belong to, and by their
- * names there. Answers are kept until a type or a function changes anywhere, so an extension
- * that is dropped and created again is found again. Without PostGIS every answer is no.
+ * They have no fixed OIDs: they are found by the extension that they belong to, and by
+ * their names there. Answers are kept until a type or a function changes anywhere, so an
+ * extension that is dropped and created again is found again. Without PostGIS every answer
+ * is no.
  */
 #ifndef TURBINE_PG_CONVERT_POSTGIS_H
 #define TURBINE_PG_CONVERT_POSTGIS_H

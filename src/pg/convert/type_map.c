@@ -1,8 +1,8 @@
 /*
  * type_map.c - PostgreSQL types as types of the engine.
  *
- * Answers from the type's OID and typmod alone; PostGIS's type is postgis.c's. Called by the
- * translator. It must never read a catalog for a built-in type.
+ * Answers from the type's OID and typmod alone; PostGIS's type is postgis.c's. Called by
+ * the translator. It must never read a catalog for a built-in type.
  */
 #include "postgres.h"
 
