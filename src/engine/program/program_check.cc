@@ -304,9 +304,7 @@ class ExprCheck {
     switch (e.op) {
       case TB_EXPR_COLUMN: nullable = p_.columns()[e.index].flags & TB_COL_NULLABLE; break;
       case TB_EXPR_PARAM: nullable = p_.params()[e.index].flags & TB_PARAM_NULLABLE; break;
-      case TB_EXPR_CALL:
-        nullable = tb_functions[e.index].flags & TB_FN_NULLS;
-        [[fallthrough]];
+      case TB_EXPR_CALL: nullable = tb_functions[e.index].flags & TB_FN_NULLS; [[fallthrough]];
       case TB_EXPR_NOT:
       case TB_EXPR_AND:
       case TB_EXPR_OR:
