@@ -24,7 +24,8 @@ TIMES, TEXTS = {'date', 'timestamp', 'timestamptz', 'interval'}, {'text', 'char'
 # Called by name as often as by their operator.
 ALSO_CALLED = {'starts_with'}
 # PostgreSQL's catalogs do not name them.
-POSTGIS_OPERATORS = {'geometry_overlaps': '&&', 'geometry_within': '@', 'geometry_contains': '~'}
+POSTGIS_OPERATORS = {'geometry_overlaps': '&&', 'geometry_within': '@', 'geometry_contains': '~',
+                     'geometry_distance_centroid': '<->'}
 OPERATOR_NAMES = {'~~': 'LIKE', '!~~': 'NOT LIKE'}
 COMPARISONS = ('=', '<>', '<', '<=', '>', '>=')
 PATTERN = 'pattern constant'

@@ -274,6 +274,11 @@ def compare_toasted(bench, plain, forced):
                   "SELECT st_srid(g), count(*) FROM positions GROUP BY 1",
                   "SELECT st_snaptogrid(g, 0.5), count(*) FROM positions GROUP BY 1",
                   "SELECT g, count(*) FROM positions GROUP BY g",
+                  "SELECT DISTINCT g FROM positions",
+                  "SELECT count(DISTINCT g) FROM positions",
+                  "SELECT g FROM positions UNION SELECT g FROM zones",
+                  "SELECT id, rank() OVER (PARTITION BY g ORDER BY id) FROM positions WHERE st_x(g) > 9",
+                  "SELECT p.id, q.id FROM positions p JOIN positions q ON p.g = q.g WHERE p.id < 100",
                   "SELECT id FROM positions ORDER BY g, id LIMIT 5"):
         left, right = plain.run(query), forced.run(query)
         close = [tuple(v if "." not in (v or "") or len(v) > 20 else f"{float(v):.9g}" for v in row) for row in left.rows], [

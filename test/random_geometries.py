@@ -8,6 +8,7 @@ Used by: geometry.py.
 
 import math
 import struct
+from fractions import Fraction
 
 POINT, LINE, POLYGON, MULTIPOINT, MULTILINE, MULTIPOLYGON, COLLECTION = range(1, 8)
 HAS_Z, HAS_M, HAS_SRID = 0x80000000, 0x40000000, 0x20000000
@@ -78,6 +79,9 @@ class GeometryMaker:
             at = self.random.randrange(1, len(corners))
             (ax, ay), (bx, by) = corners[at - 1], corners[at]
             corners.insert(at, ((ax + bx) / 2, (ay + by) / 2))
+        if self.chance(0.02):
+            x, y = corners[-1]
+            corners[-1] = self.random.choice(((x, math.nan), (math.nan, y), (x, math.inf), (-math.inf, y)))
         if self.chance(0.3):
             corners.reverse()
         positions = [(x, y, *self.rest()) for x, y in corners]
@@ -118,7 +122,8 @@ class GeometryMaker:
         one = {POLYGON: self.polygon, LINE: self.line, POINT: self.point}[kind if kind <= POLYGON else kind - 3]
         if kind <= POLYGON:
             return kind, one()
-        return kind, [(kind - 3, one()) for _ in range(self.random.choice((0, 1, 1, 2, 3)))]
+        return kind, [(kind - 3, ([] if kind > MULTIPOINT else None) if self.chance(0.08) else one())
+                      for _ in range(self.random.choice((0, 1, 1, 2, 3)))]
 
     def paths(self, shape):
         """All sequences of positions in the shape."""
@@ -137,6 +142,10 @@ class GeometryMaker:
         if not paths or self.chance(0.15):
             return POINT, self.point()
         path = self.random.choice(paths)
+        if len(path) > 3 and self.chance(0.15):
+            crossing = self.crossing(path)
+            if crossing:
+                return POINT, (*crossing, *self.rest())
         at = self.random.randrange(max(1, len(path) - 1))
         ax, ay = path[at][:2]
         bx, by = path[min(at + 1, len(path) - 1)][:2]
@@ -154,6 +163,17 @@ class GeometryMaker:
             centre = [sum(p[i] for p in path) / len(path) for i in (0, 1)]
             x, y = centre
         return POINT, (x, y, *self.rest())
+
+    def crossing(self, path):
+        """Where the lines of two segments cross, rounded; GEOS finds such points on a line that crosses itself."""
+        first, second = (self.random.randrange(len(path) - 1) for _ in range(2))
+        (ax, ay), (bx, by), (cx, cy), (dx, dy) = (p[:2] for i in (first, second) for p in path[i:i + 2])
+        try:
+            ax, ay, bx, by, cx, cy, dx, dy = map(Fraction, (ax, ay, bx, by, cx, cy, dx, dy))
+            part = ((cx - ax) * (dy - cy) - (cy - ay) * (dx - cx)) / ((bx - ax) * (dy - cy) - (by - ay) * (dx - cx))
+            return float(ax + (bx - ax) * part), float(ay + (by - ay) * part)
+        except (ArithmeticError, ValueError):           # parallel, or no numbers
+            return None
 
     # Pairs
 

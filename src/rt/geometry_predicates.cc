@@ -140,21 +140,37 @@ RT_INLINE bool side_of(double ax, double ay, double bx, double by, double x, dou
 
 RT_INLINE bool is_finite(double value) { return value - value == 0; }
 
-/* Where the point is relative to a line: kInside means between its ends. False: GEOS decides. */
+RT_INLINE double least(double a, double b) { return a < b ? a : b; }
+RT_INLINE double greatest(double a, double b) { return a > b ? a : b; }
+
+/* Whether the point is so near to the segment that an intersection of it with another one may be rounded to the point. */
+RT_INLINE bool is_close(double ax, double ay, double bx, double by, double x, double y) {
+  constexpr double kRounding = 1e-12;
+  const double size = __builtin_fabs(ax) + __builtin_fabs(ay) + __builtin_fabs(bx) + __builtin_fabs(by);
+  const double margin = kRounding * size;
+  const double dx = bx - ax, dy = by - ay;
+  return !(x < least(ax, bx) - margin || x > greatest(ax, bx) + margin || y < least(ay, by) - margin ||
+           y > greatest(ay, by) + margin) &&
+         !(__builtin_fabs(dx * (y - ay) - dy * (x - ax)) > margin * (__builtin_fabs(dx) + __builtin_fabs(dy)));
+}
+
+/* Where the point is relative to a line: kInside means between its ends. False: GEOS decides. It also finds points on
+ * a line where the line crosses itself: at the intersection, as it is rounded. */
 RT_INLINE bool place_on_line(const Shape& line, double x, double y, Place* place) {
   Points points;
   if (!points_of(line, &points) || points.count < 2) return false;
   const double x0 = x_at(points, 0), y0 = y_at(points, 0);
   double ax = x0, ay = y0;
   bool on = false, has_length = false;
+  uint32_t close = 0;
   if (!is_finite(x0) || !is_finite(y0)) return false;
   for (uint32_t i = 1; i < points.count; i++) {
     const double bx = x_at(points, i), by = y_at(points, i);
     if (!is_finite(bx) || !is_finite(by)) return false;
     has_length |= ax != bx || ay != by;
-    const bool near = x >= (ax < bx ? ax : bx) && x <= (ax > bx ? ax : bx) && y >= (ay < by ? ay : by) &&
-                      y <= (ay > by ? ay : by);
+    const bool near = x >= least(ax, bx) && x <= greatest(ax, bx) && y >= least(ay, by) && y <= greatest(ay, by);
     int side;
+    close += is_close(ax, ay, bx, by, x, y) ? 1 : 0;
     if (near && !on) {
       if (!side_of(ax, ay, bx, by, x, y, &side)) return false;
       on = side == 0;
@@ -163,7 +179,7 @@ RT_INLINE bool place_on_line(const Shape& line, double x, double y, Place* place
     ay = by;
   }
   // A line that is a point is not valid.
-  if (!has_length) return false;
+  if (!has_length || (!on && close > 1)) return false;
   const bool is_end = (x == x0 && y == y0) || (x == ax && y == ay);
   const bool is_closed = x0 == ax && y0 == ay;
   *place = !on ? kOutside : is_end && !is_closed ? kBoundary : kInside;

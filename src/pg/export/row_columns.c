@@ -356,7 +356,7 @@ tb_row_column_add_batch(TbRowColumn *column, const TbOutput *output,
 			if (output->type == TB_TYPE_NUM64)
 				return add_widened(column, values, valid, nrows);
 		}
-		if (tb_type_is_text(output->type) && output->padding == 0 && column->is_varlena)
+		if (tb_type_is_character(output->type) && output->padding == 0 && column->is_varlena)
 			return add_texts(column, (const TbTextView *) values, valid, nrows,
 							 base + batch->bytes_offset);
 	}
@@ -380,7 +380,7 @@ tb_row_column_is_output(const TbRowColumn *column, const TbOutput *output)
 		return false;
 	if (tb_type_is_numeric(output->type))
 		return column->is_decimal && output->scale == column->scale;
-	return tb_type_is_text(output->type) && output->padding == 0 && column->is_varlena;
+	return tb_type_is_character(output->type) && output->padding == 0 && column->is_varlena;
 }
 
 void

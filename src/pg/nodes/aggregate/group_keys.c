@@ -333,6 +333,8 @@ translate_key(TbAnalyzer *a, Expr *expr, TbValue *value)
 		return tb_analyzer_refuse(a, "a grouping key without columns");
 	if (!tb_translate(a->t, expr, value))
 		return tb_analyzer_refuse(a, a->t->reason);
+	if (value->info.type == TB_TYPE_GEOMETRY)
+		return tb_analyzer_refuse(a, "a grouping key of type geometry");
 	if (!tb_type_is_text(value->info.type))
 		return true;
 	if (!OidIsValid(exprCollation((Node *) expr)))

@@ -43,7 +43,9 @@ check_collation(Expr *expr, const TbOutput *output, bool order, const char **rea
 
 	if (!tb_type_is_text(output->type))
 		return true;
-	if (!OidIsValid(collation))
+	if (output->type == TB_TYPE_GEOMETRY)
+		*reason = "a sort key of type geometry";
+	else if (!OidIsValid(collation))
 		*reason = "no collation is known for a sort key";
 	else if (order && !tb_collation_orders_by_bytes(collation))
 		*reason = "text is sorted by a collation that does not compare bytes";

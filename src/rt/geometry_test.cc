@@ -1,0 +1,254 @@
+/* Geometry: serialized forms by hand, boxes, doubtful cases; spoilt bytes lie in exact allocations, so that ASAN sees
+ * a byte read outside. What PostGIS answers, test/geometry.py asks. */
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "rt/geometry.h"
+#include "turbine/functions.h"
+
+extern "C" {
+void rt_geometry_point2(double, double, char*, const char**, uint32_t*);
+void rt_geometry_point4(double, double, double, double, char*, const char**, uint32_t*);
+void rt_geometry_set_srid(const char*, uint32_t, int32_t, char*, const char**, uint32_t*, uint32_t*);
+void rt_geometry_snap(const char*, uint32_t, double, double, double, double, char*, const char**, uint32_t*, uint32_t*);
+int32_t rt_geometry_srid(const char*, uint32_t);
+double rt_geometry_x(const char*, uint32_t, bool*, uint32_t*);
+double rt_geometry_z(const char*, uint32_t, bool*, uint32_t*);
+double rt_geometry_m(const char*, uint32_t, bool*, uint32_t*);
+double rt_geometry_area(const char*, uint32_t, uint32_t*);
+double rt_geometry_length(const char*, uint32_t, uint32_t*);
+bool rt_geometry_contains(const char*, uint32_t, const char*, uint32_t, uint32_t*);
+bool rt_geometry_covers(const char*, uint32_t, const char*, uint32_t, uint32_t*);
+bool rt_geometry_intersects(const char*, uint32_t, const char*, uint32_t, uint32_t*);
+bool rt_geometry_disjoint(const char*, uint32_t, const char*, uint32_t, uint32_t*);
+bool rt_geometry_boxes_overlap(const char*, uint32_t, const char*, uint32_t, uint32_t*);
+bool rt_geometry_box_contains(const char*, uint32_t, const char*, uint32_t, uint32_t*);
+double rt_geometry_distance(const char*, uint32_t, const char*, uint32_t, bool*, uint32_t*);
+bool rt_geometry_dwithin(const char*, uint32_t, const char*, uint32_t, double, uint32_t*);
+}
+
+namespace {
+
+namespace geo = turbine::rt::geometry;
+using Coordinates = std::vector<std::pair<double, double>>;
+
+template <class T>
+void append(std::string& bytes, T value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+void append_all(std::string& bytes, const Coordinates& coordinates) {
+  for (auto [x, y] : coordinates) {
+    append(bytes, x);
+    append(bytes, y);
+  }
+}
+
+/* SRID, flags, and the box that PostGIS stores with all but small shapes. */
+std::string serialized_head(int srid, uint8_t flags, const Coordinates* of_box) {
+  std::string bytes{static_cast<char>(srid >> 16), static_cast<char>(srid >> 8), static_cast<char>(srid),
+                    static_cast<char>(flags | (of_box ? geo::kHasBox : 0))};
+  if (!of_box) return bytes;
+  geo::Box box{INFINITY, -INFINITY, INFINITY, -INFINITY};
+  for (auto [x, y] : *of_box) {
+    box.xmin = std::min(box.xmin, geo::round_down(x));
+    box.xmax = std::max(box.xmax, geo::round_up(x));
+    box.ymin = std::min(box.ymin, geo::round_down(y));
+    box.ymax = std::max(box.ymax, geo::round_up(y));
+  }
+  append(bytes, box);
+  return bytes;
+}
+
+std::string serialized_point(double x, double y, int srid = 0, uint8_t form = geo::kForm2) {
+  std::string bytes = serialized_head(srid, form, nullptr);
+  append(bytes, uint32_t{geo::kPoint});
+  append(bytes, uint32_t{1});
+  append_all(bytes, {{x, y}});
+  return bytes;
+}
+
+std::string serialized_line(const Coordinates& line) {
+  std::string bytes = serialized_head(0, geo::kForm2, line.size() > 2 ? &line : nullptr);
+  append(bytes, uint32_t{geo::kLine});
+  append(bytes, static_cast<uint32_t>(line.size()));
+  append_all(bytes, line);
+  return bytes;
+}
+
+std::string serialized_polygon(const std::vector<Coordinates>& rings, int srid = 0, uint8_t form = geo::kForm2) {
+  std::string bytes = serialized_head(srid, form, rings.data());
+  append(bytes, uint32_t{geo::kPolygon});
+  append(bytes, static_cast<uint32_t>(rings.size()));
+  for (const Coordinates& ring : rings) append(bytes, static_cast<uint32_t>(ring.size()));
+  if (rings.size() % 2) append(bytes, uint32_t{0});
+  for (const Coordinates& ring : rings) append_all(bytes, ring);
+  return bytes;
+}
+
+enum class Answer { kNo, kYes, kDoubt };
+
+using Predicate = bool (*)(const char*, uint32_t, const char*, uint32_t, uint32_t*);
+
+Answer ask(Predicate predicate, const std::string& a, const std::string& b) {
+  uint32_t errors = 0;
+  const bool result = predicate(a.data(), static_cast<uint32_t>(a.size()), b.data(), static_cast<uint32_t>(b.size()), &errors);
+  return errors ? Answer::kDoubt : result ? Answer::kYes : Answer::kNo;
+}
+
+const Coordinates kSquare = {{0, 0}, {4, 0}, {4, 4}, {0, 4}, {0, 0}};
+const Coordinates kHole = {{1, 1}, {1, 2}, {2, 2}, {2, 1}, {1, 1}};
+
+TEST(Geometry, PointsAreBuiltAsPostgisStoresThem) {
+  alignas(8) char place[TB_BUILT_BYTES];
+  const char* bytes;
+  uint32_t length;
+  rt_geometry_point2(1.5, -2, place, &bytes, &length);
+  EXPECT_EQ(std::string(bytes, length), serialized_point(1.5, -2));
+  rt_geometry_point4(1, 2, 3, 4, place, &bytes, &length);
+  uint32_t errors = 0;
+  bool null = false;
+  EXPECT_EQ(rt_geometry_z(bytes, length, &null, &errors), 3);
+  EXPECT_EQ(rt_geometry_m(bytes, length, &null, &errors), 4);
+  EXPECT_FALSE(null || errors);
+}
+
+TEST(Geometry, BothFormsAreRead) {
+  for (uint8_t form : {uint8_t{0}, geo::kForm2}) {
+    const std::string point = serialized_point(7, 8, 4326, form);
+    uint32_t errors = 0;
+    bool null = false;
+    EXPECT_EQ(rt_geometry_x(point.data(), static_cast<uint32_t>(point.size()), &null, &errors), 7);
+    EXPECT_EQ(rt_geometry_srid(point.data(), static_cast<uint32_t>(point.size())), 4326);
+    rt_geometry_z(point.data(), static_cast<uint32_t>(point.size()), &null, &errors);
+    EXPECT_TRUE(null && !errors);
+    EXPECT_EQ(ask(rt_geometry_contains, serialized_polygon({kSquare}, 4326, form), serialized_point(3, 3, 4326)),
+              Answer::kYes);
+  }
+}
+
+TEST(Geometry, BoxesAreRoundedOutwards) {
+  const float above = std::nextafter(1.0f, 2.0f);
+  EXPECT_EQ(geo::round_down(1 + 1e-12), 1.0f);
+  EXPECT_EQ(geo::round_up(1 + 1e-12), above);
+  EXPECT_EQ(geo::round_up(-1 - 1e-12), -1.0f);
+  EXPECT_EQ(geo::round_down(-1 - 1e-12), -above);
+  EXPECT_EQ(geo::round_down(-1e-300), -std::numeric_limits<float>::denorm_min());
+  EXPECT_EQ(geo::round_up(1e-300), std::numeric_limits<float>::denorm_min());
+  EXPECT_EQ(geo::round_down(1e300), std::numeric_limits<float>::max());
+  EXPECT_EQ(geo::round_up(-INFINITY), -std::numeric_limits<float>::max());
+  EXPECT_TRUE(std::isnan(geo::round_down(NAN)) && std::isnan(geo::round_up(NAN)));
+}
+
+TEST(Geometry, BoundariesBelongToSomePredicates) {
+  const std::string polygon = serialized_polygon({kSquare, kHole});
+  const std::pair<std::pair<double, double>, std::pair<Answer, Answer>> cases[] = {
+      {{3, 3}, {Answer::kYes, Answer::kYes}},     {{0, 2}, {Answer::kNo, Answer::kYes}},
+      {{4, 4}, {Answer::kNo, Answer::kYes}},      {{1, 1.5}, {Answer::kNo, Answer::kYes}},
+      {{1.5, 1.5}, {Answer::kNo, Answer::kNo}},   {{5, 5}, {Answer::kNo, Answer::kNo}}};
+  for (const auto& [at, expected] : cases) {
+    const std::string point = serialized_point(at.first, at.second);
+    EXPECT_EQ(ask(rt_geometry_contains, polygon, point), expected.first);
+    EXPECT_EQ(ask(rt_geometry_covers, polygon, point), expected.second);
+    EXPECT_EQ(ask(rt_geometry_intersects, point, polygon), expected.second);
+  }
+}
+
+TEST(Geometry, WhatPostgisAnswersInTwoWaysIsDoubtful) {
+  const std::string point = serialized_point(2, 2);
+  // Two SRIDs; a ring with a NaN, one of a point; a segment that an index does not know.
+  EXPECT_EQ(ask(rt_geometry_contains, serialized_polygon({kSquare}, 1), point), Answer::kDoubt);
+  EXPECT_EQ(ask(rt_geometry_contains, serialized_polygon({kSquare, {{1, 1}, {2, NAN}, {2, 1}, {1, 1}}}), point),
+            Answer::kDoubt);
+  EXPECT_EQ(ask(rt_geometry_contains, serialized_polygon({kSquare, {{2, 2}}}), point), Answer::kDoubt);
+  EXPECT_EQ(ask(rt_geometry_contains, serialized_polygon({{{0, 0}, {4, 0}, {2, 2}, {2 + 1e-15, 2}, {0, 4}, {0, 0}}}), point),
+            Answer::kDoubt);
+  // GEOS raises errors for polygons that are not valid.
+  EXPECT_EQ(ask(rt_geometry_disjoint, serialized_polygon({kSquare}), point), Answer::kDoubt);
+  EXPECT_EQ(ask(rt_geometry_disjoint, serialized_polygon({kSquare}), serialized_point(9, 9)), Answer::kYes);
+}
+
+TEST(Geometry, PointsOnLines) {
+  const std::string line = serialized_line({{0, 0}, {3, 1}, {6, 2}});
+  EXPECT_EQ(ask(rt_geometry_contains, line, serialized_point(1.5, 0.5)), Answer::kYes);
+  EXPECT_EQ(ask(rt_geometry_contains, line, serialized_point(0, 0)), Answer::kNo);
+  EXPECT_EQ(ask(rt_geometry_covers, line, serialized_point(0, 0)), Answer::kYes);
+  EXPECT_EQ(ask(rt_geometry_intersects, line, serialized_point(1, 1)), Answer::kNo);
+  EXPECT_EQ(ask(rt_geometry_disjoint, line, serialized_point(4, 1)), Answer::kYes);
+  // Where a line crosses itself, GEOS finds the rounded intersection on it.
+  const std::string crossing = serialized_line({{0, 0}, {1, 0.1}, {1, 0}, {0, 0.3}});
+  EXPECT_EQ(ask(rt_geometry_intersects, crossing, serialized_point(0.75, 0.075)), Answer::kDoubt);
+}
+
+TEST(Geometry, SnapsAndSetsSridsOfPoints) {
+  alignas(8) char place[TB_BUILT_BYTES];
+  const std::string point = serialized_point(1.26, -1.26);
+  const char* bytes;
+  uint32_t length, errors = 0;
+  rt_geometry_snap(point.data(), static_cast<uint32_t>(point.size()), 0, 0, 0.5, 0, place, &bytes, &length, &errors);
+  EXPECT_EQ(std::string(bytes, length), serialized_point(1.5, -1.26));
+  rt_geometry_set_srid(point.data(), static_cast<uint32_t>(point.size()), 999999, place, &bytes, &length, &errors);
+  EXPECT_EQ(rt_geometry_srid(bytes, length), 999999);
+  EXPECT_EQ(errors, 0u);
+  rt_geometry_set_srid(point.data(), static_cast<uint32_t>(point.size()), -1, place, &bytes, &length, &errors);
+  EXPECT_NE(errors, 0u);
+}
+
+/* All bodies over one pair. */
+void call_all(const std::string& a, const std::string& b) {
+  const std::unique_ptr<char[]> left(new char[a.size()]), right(new char[b.size()]);
+  memcpy(left.get(), a.data(), a.size());
+  memcpy(right.get(), b.data(), b.size());
+  const auto left_size = static_cast<uint32_t>(a.size()), right_size = static_cast<uint32_t>(b.size());
+  alignas(8) char place[TB_BUILT_BYTES];
+  const char* bytes;
+  uint32_t length, errors = 0;
+  bool null = false;
+  for (Predicate predicate : {rt_geometry_contains, rt_geometry_covers, rt_geometry_intersects, rt_geometry_disjoint,
+                              rt_geometry_boxes_overlap, rt_geometry_box_contains}) {
+    predicate(left.get(), left_size, right.get(), right_size, &errors);
+    predicate(right.get(), right_size, left.get(), left_size, &errors);
+  }
+  rt_geometry_distance(left.get(), left_size, right.get(), right_size, &null, &errors);
+  rt_geometry_dwithin(right.get(), right_size, left.get(), left_size, 1, &errors);
+  rt_geometry_area(left.get(), left_size, &errors);
+  rt_geometry_length(left.get(), left_size, &errors);
+  rt_geometry_x(right.get(), right_size, &null, &errors);
+  rt_geometry_m(right.get(), right_size, &null, &errors);
+  rt_geometry_srid(left.get(), left_size);
+  rt_geometry_set_srid(left.get(), left_size, 7, place, &bytes, &length, &errors);
+  EXPECT_LE(length, left_size);
+  rt_geometry_snap(right.get(), right_size, 0, 0, 1, 1, place, &bytes, &length, &errors);
+  EXPECT_LE(length, right_size);
+}
+
+TEST(Geometry, SpoiltBytesAreReadWithinTheirBounds) {
+  std::mt19937_64 random(7);
+  const std::string line = serialized_line({{0, 0}, {3, 1}, {6, 2}});
+  std::string several = serialized_head(0, geo::kForm2, &kSquare);
+  append(several, uint32_t{geo::kMultiPolygon});
+  append(several, uint32_t{2});
+  for (int i = 0; i < 2; i++) several += serialized_polygon({kSquare, kHole}).substr(geo::kHeader + sizeof(geo::Box));
+  const std::string shapes[] = {serialized_polygon({kSquare, kHole}), line, several, serialized_point(2, 2)};
+  for (int round = 0; round < 40000; round++) {
+    std::string a = shapes[random() % std::size(shapes)], b = serialized_point(2, 2);
+    std::string& spoilt = random() % 4 ? a : b;
+    if (random() % 2) spoilt.resize(random() % (spoilt.size() + 1));
+    for (uint64_t n = random() % 4; n > 0 && !spoilt.empty(); n--) {
+      // Headers and counts are at the front.
+      const size_t at = random() % (random() % 2 ? spoilt.size() : std::min<size_t>(spoilt.size(), 48));
+      spoilt[at] = static_cast<char>(random() % 3 ? random() % 9 : random());
+    }
+    call_all(a, b);
+  }
+}
+
+}  // namespace
