@@ -230,8 +230,10 @@ def check_far_and_large(checks):
 def check_what_no_grid_places(checks):
     session = checks.plain
     # Beyond floats, in which PostGIS has its boxes.
-    session.query("CREATE TABLE p AS SELECT i AS id, st_makepoint(1e150 * i, -1e150 * i)::geometry(Point) AS g FROM generate_series(0, 99) i")
-    session.query("CREATE TABLE z AS SELECT i AS id, st_makeenvelope(1e150 * i, -1e150 * i, 1e150 * i + 2e150, 0) AS g FROM generate_series(0, 9) i")
+    session.query("CREATE TABLE p AS SELECT i AS id, st_makepoint(1e150 * i, -1e150 * i)::geometry(Point) AS g "
+                  "FROM generate_series(0, 99) i")
+    session.query("CREATE TABLE z AS SELECT i AS id, st_makeenvelope(1e150 * i, -1e150 * i, 1e150 * i + 2e150, 0) AS g "
+                  "FROM generate_series(0, 9) i")
     session.query("VACUUM ANALYZE p, z")
     checks.compare("SELECT p.id, z.id FROM p JOIN z ON st_contains(z.g, p.g)")
     session.query("DROP TABLE p, z")
