@@ -122,8 +122,8 @@ def clean(bench, root, server, package):
     """A minimal system: the package, its dependencies, and README.md's example."""
     root.copy_in(package, f"/srv/{package.name}")
     root.run(f"apt-get update -qq && apt-get install -y -qq --no-install-recommends /srv/{package.name}")
-    missing = root.run("dpkg -L %s | while read -r file; do if [ -f \"$file\" ]; then ldd \"$file\" 2>/dev/null; fi; done | "
-                       "grep 'not found' || true" % package.name.partition("_")[0])
+    missing = root.run(f"dpkg -L {package.name.partition('_')[0]} | "
+                       "while read -r file; do if [ -f \"$file\" ]; then ldd \"$file\" 2>/dev/null; fi; done | grep 'not found' || true")
     bench.equal("libraries that are missing", missing, "")
     root.run(f"pg_conftool {server.pg} main set shared_preload_libraries pg_turbine")
     server.control("start")

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """running_upgrade.py - this build is installed under a server that runs the last release.
 
-The last release's library is compiled from the repository's history. A server of it runs, with its extension and tables.
-Then this build's files are installed in their places. `under_old_library`: the service that starts from now on is this
-build's. The handshake tells both that they do not fit, the log says so once and what to do, and PostgreSQL runs all queries. `restarted`: the library is this build's, the old release's objects work. `updated`: ALTER EXTENSION UPDATE.
+The last release's library is compiled from the repository's history. A server of it runs, with its extension and
+tables. Then this build's files are installed in their places. `under_old_library`: the service that starts from now
+on is this build's. The handshake tells both that they do not fit, the log says so once and what to do, and PostgreSQL
+runs all queries. `restarted`: the library is this build's, the old release's objects work. `updated`: ALTER EXTENSION
+UPDATE.
 A newer service in place of an older one, of the same release's protocol, is what test/packages.py installs.
 Must never: run where the history is missing as if that were a success.
 Called by: make test-running-upgrade. Wants the commit of the last release in the checkout.
@@ -105,7 +107,8 @@ def under_old_library(bench, server, installation):
     """The old library and the new service."""
     with server.connect() as session:
         session.query(f"CREATE EXTENSION pg_turbine VERSION '{RELEASE}'")
-        session.query("CREATE TABLE sales AS SELECT i AS id, i % 7 AS k, i / 8.0::numeric(12,2) AS price FROM generate_series(1, 1000000) i")
+        session.query("CREATE TABLE sales AS SELECT i AS id, i % 7 AS k, i / 8.0::numeric(12,2) AS price "
+                      "FROM generate_series(1, 1000000) i")
         session.query("VACUUM ANALYZE sales")
         session.query("SELECT turbine.cache_policy('sales', 'pinned')")
         check_answers(bench, "without a service", server, False)
