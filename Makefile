@@ -23,12 +23,13 @@ export TURBINE_BUILD := $(abspath $(BUILD))
 TURBINE_ROOTS ?= $(TURBINE_BUILD)/roots
 export TURBINE_ROOTS
 
-# `make build PG=17`, `make test PG=17`, `make test-sql PG=17`: the module for that version of PostgreSQL, too, and servers
-# of that version. Versions that were built once are built again by each `make build`.
+# `make build PG=17`, `make test PG=17`, `make test-sql PG=17`: the module for that version of PostgreSQL, too,
+# and servers of that version. Versions that were built once are built again by each `make build`.
 ifneq ($(PG),)
 export TURBINE_PG := $(PG)
 endif
-PG_VERSIONS = $(sort $(PG) $(patsubst $(abspath $(BUILD))/pg%/,%,$(wildcard $(abspath $(BUILD))/pg[0-9]*/)))
+PG_BUILT = $(wildcard $(abspath $(BUILD))/pg[0-9]*/pg_turbine.so)
+PG_VERSIONS = $(sort $(PG) $(patsubst $(abspath $(BUILD))/pg%/pg_turbine.so,%,$(PG_BUILT)))
 
 empty :=
 space := $(empty) $(empty)

@@ -385,6 +385,13 @@ tb_flatten_groups(Query *query)
 #endif
 }
 
+/* Tables of the statement; the entry of GROUP BY is none. */
+#if PG_VERSION_NUM >= 180000
+#define TB_EXPLAINED_TABLES(es) ((es)->rtable_size)
+#else
+#define TB_EXPLAINED_TABLES(es) list_length((es)->rtable)
+#endif
+
 /* EXPLAIN fails at a window function whose WindowAgg it does not find at the node. */
 #if PG_VERSION_NUM >= 180000
 #define TB_EXPLAIN_NEEDS_WINDOW_AGG true

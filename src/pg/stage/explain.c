@@ -33,7 +33,7 @@ tb_explain_expr(Node *expr, PlanState *node, List *ancestors, ExplainState *es)
 {
 	List *context = set_deparse_context_plan(es->deparse_cxt, node->plan, ancestors);
 
-	return deparse_expression(expr, context, list_length(es->rtable) > 1 || es->verbose,
+	return deparse_expression(expr, context, TB_EXPLAINED_TABLES(es) > 1 || es->verbose,
 							  false);
 }
 
