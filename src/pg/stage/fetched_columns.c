@@ -17,6 +17,7 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/stage/fetched_columns.h"
 
 typedef struct FetchedColumn
@@ -66,7 +67,7 @@ open_table(TbFetchedColumns *fetched)
 {
 	MemoryContext old = MemoryContextSwitchTo(fetched->estate->es_query_cxt);
 
-	fetched->rel = ExecGetRangeTableRelation(fetched->estate, fetched->rti);
+	fetched->rel = ExecGetRangeTableRelation(fetched->estate, fetched->rti, false);
 	fetched->slot = table_slot_create(fetched->rel, &fetched->estate->es_tupleTable);
 	MemoryContextSwitchTo(old);
 }
