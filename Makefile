@@ -29,7 +29,8 @@ ifneq ($(PG),)
 export TURBINE_PG := $(PG)
 endif
 PG_BUILT = $(wildcard $(abspath $(BUILD))/pg[0-9]*/pg_turbine.so)
-PG_VERSIONS = $(sort $(PG) $(patsubst $(abspath $(BUILD))/pg%/pg_turbine.so,%,$(PG_BUILT)))
+PG_VERSIONS = $(sort $(PG) \
+  $(patsubst $(abspath $(BUILD))/pg%/pg_turbine.so,%,$(PG_BUILT)))
 
 empty :=
 space := $(empty) $(empty)
