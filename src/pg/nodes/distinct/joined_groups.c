@@ -22,6 +22,7 @@
 
 #include "turbine/mutant.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/nodes/distinct/joined_groups.h"
 
 /* Rows between two looks at the memory that the table takes. */
@@ -135,11 +136,10 @@ make_join_table(TbJoinedGroups *groups)
 												  "pg_turbine joined groups table",
 												  ALLOCSET_DEFAULT_SIZES);
 	execTuplesHashPrepare(keys->count, keys->equal, &functions, &hashes);
-	groups->table = BuildTupleHashTableExt(groups->node, groups->desc, keys->count,
-										   keys->columns, functions, hashes,
-										   collations_of(groups), FIRST_BUCKETS, 0,
-										   groups->table_context, groups->table_context,
-										   groups->per_row, false);
+	groups->table = TB_BUILD_TUPLE_HASH_TABLE(groups->node, groups->desc, keys->count,
+											  keys->columns, functions, hashes,
+											  collations_of(groups), FIRST_BUCKETS,
+											  groups->table_context, groups->per_row);
 }
 
 static void
@@ -151,12 +151,12 @@ add_to_table(TbJoinedGroups *groups, TupleTableSlot *row)
 	/* A new entry has a copy of the row. */
 	if (isnew)
 	{
-		entry->additional = NULL;
+		TB_ENTRY_DATA(groups->table, entry) = NULL;
 		return;
 	}
-	if (entry->additional == NULL)
-		entry->additional = make_columns(groups, groups->table_context);
-	fill_columns(groups, entry->additional, groups->table_context, row);
+	if (TB_ENTRY_DATA(groups->table, entry) == NULL)
+		TB_ENTRY_DATA(groups->table, entry) = make_columns(groups, groups->table_context);
+	fill_columns(groups, TB_ENTRY_DATA(groups->table, entry), groups->table_context, row);
 }
 
 static bool
@@ -177,8 +177,8 @@ next_of_table(TbJoinedGroups *groups, TupleTableSlot *slot)
 		   sizeof(Datum) * groups->desc->natts);
 	memcpy(slot->tts_isnull, groups->stored->tts_isnull,
 		   sizeof(bool) * groups->desc->natts);
-	if (entry->additional != NULL)
-		overlay(groups, entry->additional, slot);
+	if (TB_ENTRY_DATA(groups->table, entry) != NULL)
+		overlay(groups, TB_ENTRY_DATA(groups->table, entry), slot);
 	return true;
 }
 
