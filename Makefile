@@ -36,7 +36,8 @@ empty :=
 space := $(empty) $(empty)
 
 .PHONY: all deps roots configure build demo test test-unit test-versions test-nightly test-sanitize check-layers
-.PHONY: check-format check-glossary format lint bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
+.PHONY: check-format check-glossary format lint bench
+.PHONY: bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
 .PHONY: never-slower bench-logistic-regression bench-learning learning-packages bench-fresh-rows bench-pinned
 .PHONY: bench-fact-pairs bench-cold-scans whole-plans
 .PHONY: python-packages python-wheel bench-exports bench-results bench-files

@@ -32,7 +32,8 @@ db = duckdb.connect(config={"threads": 2})
 db.execute("SET enable_progress_bar = false")
 db.execute("LOAD '" + glob.glob(list(duckdb_extension_spatial.__path__)[0] + "/extensions/*/*.duckdb_extension")[0] + "'")
 db.execute(f"CREATE TABLE points AS SELECT ST_Point(x, y) AS g FROM read_csv('{sys.argv[1]}', columns={{'x': 'DOUBLE', 'y': 'DOUBLE'}})")
-db.execute(f"CREATE TABLE polygons AS SELECT id, ST_GeomFromText(g) AS g FROM read_csv('{sys.argv[2]}', delim='|', columns={{'id': 'INTEGER', 'g': 'VARCHAR'}})")
+columns = "columns={'id': 'INTEGER', 'g': 'VARCHAR'}"
+db.execute(f"CREATE TABLE polygons AS SELECT id, ST_GeomFromText(g) AS g FROM read_csv('{sys.argv[2]}', delim='|', {columns})")
 for line in sys.stdin:
     began = time.perf_counter()
     rows = db.execute("SELECT z.id, count(*) FROM points p JOIN polygons z ON ST_Contains(z.g, p.g) GROUP BY z.id").fetchall()

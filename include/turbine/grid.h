@@ -3,13 +3,13 @@
  * TB_EXPR_GRID computes.
  *
  * A point lies in one cell. A shape has each cell that its box overlaps, once the box is
- * enlarged by the join's radius. A cell's side is a power of two, so that divisions by it are
- * exact, and a point in the box always lies in one of the cells. Coordinates too far away
- * for 31 bits lie in the outermost cells.
+ * enlarged by the join's radius. A cell's side is a power of two, so that divisions by it
+ * are exact, and a point in the box always lies in one of the cells. Coordinates too far
+ * away for 31 bits lie in the outermost cells.
  *
  * Geometries are bytes of PostGIS's serialized forms 1 and 2, without their varlena header.
- * They may be damaged: nothing outside them is read. The device library (src/rt/grid.cc) and
- * the planner (src/pg/planner/join/join_grid.c) include the same functions.
+ * They may be damaged: nothing outside them is read. The device library (src/rt/grid.cc)
+ * and the planner (src/pg/planner/join/join_grid.c) include the same functions.
  *
  * OFFSET SIZE  FIELD
  *      0    3  SRID
@@ -99,7 +99,8 @@ tb_geometry_double(const uint8_t *bytes, uint32_t at)
 	return value;
 }
 
-/* Coordinates beyond the floats have the greatest float in a box: a greatest side is open there. */
+/* Coordinates beyond the floats have the greatest float in a box: a greatest side is open
+ * there. */
 static inline double
 tb_unclamped(double side)
 {
@@ -182,7 +183,8 @@ tb_geometry_extent(const uint8_t *bytes, uint32_t length, int *is_point, TbBox *
 	if (tb_geometry_word(bytes, at + dimensions * 8) == TB_SHAPE_POINT)
 	{
 		*is_point = 1;
-		return tb_extent_of_coordinates(bytes, length, at + dimensions * 8, dimensions, box);
+		return tb_extent_of_coordinates(bytes, length, at + dimensions * 8, dimensions,
+										box);
 	}
 	box->xmin = -tb_unclamped(-tb_geometry_float(bytes, at));
 	box->xmax = tb_unclamped(tb_geometry_float(bytes, at + 4));
@@ -216,7 +218,8 @@ tb_grid_place(double value, double size)
 	return (int32_t) place;
 }
 
-/* The radius and a float's last place: PostGIS rounds boxes to floats, points' outward too. */
+/* The radius and a float's last place: PostGIS rounds boxes to floats, points' outward too.
+ */
 static inline double
 tb_grid_margin(double value, double radius)
 {
@@ -232,11 +235,11 @@ tb_grid_cells(const TbBox *box, double radius, double size)
 
 	cells.x = tb_grid_place(box->xmin - tb_grid_margin(box->xmin, radius), size);
 	cells.y = tb_grid_place(box->ymin - tb_grid_margin(box->ymin, radius), size);
-	cells.columns =
-		(int64_t) tb_grid_place(box->xmax + tb_grid_margin(box->xmax, radius), size) -
+	cells.columns = (int64_t) tb_grid_place(box->xmax + tb_grid_margin(box->xmax, radius),
+											size) -
 		cells.x + 1;
-	cells.rows =
-		(int64_t) tb_grid_place(box->ymax + tb_grid_margin(box->ymax, radius), size) -
+	cells.rows = (int64_t) tb_grid_place(box->ymax + tb_grid_margin(box->ymax, radius),
+										 size) -
 		cells.y + 1;
 	return cells;
 }
