@@ -33,7 +33,8 @@ class ProgramWriter {
   /* A column of the source, with an attribute of its own. All functions that
    * make an expression return its index. */
   uint32_t column(uint8_t type, bool nullable = false, int16_t scale = 0) {
-    static const int16_t lengths[] = {0, 1, 2, 4, 8, 4, 8, 4, 8, 8, -1, -1, -1, -1};
+    static constexpr int16_t lengths[] = {0, 1, 2, 4, 8, 4, 8, 4, 8, 8, -1, -1, -1, -1, -1};
+    static_assert(std::size(lengths) == TB_TYPE_COUNT);
     const int16_t length = lengths[type];
     if (source == TB_SOURCE_HEAP)
       attributes.push_back({length, static_cast<uint8_t>(length > 0 ? length : 4),
