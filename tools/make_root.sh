@@ -9,7 +9,7 @@ set -euo pipefail
 version=${1:?"usage: tools/make_root.sh 16|17|18 [FOLDER]"}
 here=$(cd "$(dirname "$0")/.." && pwd)
 root=${2:-${TURBINE_ROOTS:-${TURBINE_BUILD:-$here/build}/roots}/$version}
-mirror=${TURBINE_MIRROR:-http://deb.debian.org/debian}
+mirror=${TURBINE_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 
 # Debian's release with that version. No release has 16: a wheel of PyPI brings server and headers, pinned.
 wheel=
