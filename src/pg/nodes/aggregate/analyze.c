@@ -408,6 +408,8 @@ tb_analyzer_estimate_groups(PlannerInfo *root, TbAggAnalysis *result)
 	keys = list_concat(keys,
 					   list_truncate(list_copy(result->computed),
 									 list_length(result->computed) - result->narguments));
+	/* Statistics may know all of the query's keys together. */
+	keys = list_concat(keys, result->following);
 	result->result_groups = keys == NIL ? 1 :
 										  estimate_num_groups(root, keys, rows, NULL, NULL);
 	result->groups = result->result_groups;
