@@ -19,6 +19,7 @@
 #include "utils/rel.h"
 
 #include "pg/cache/cache_load.h"
+#include "pg/cache/cache_policy.h"
 #include "pg/compat/pg18.h"
 #include "pg/settings/guc.h"
 #include "pg/shmem/cache_advice.h"
@@ -466,8 +467,9 @@ tb_heap_parts_note_cached(const TbHeapParts *parts)
 
 	if (!tb_guc_enable_cache)
 		return;
-	/* A load has kept tuple ids, too. */
-	if (tb_cache_is_loading())
+	/* A load has kept tuple ids, too, but of pinned columns. */
+	if (tb_cache_is_loading() &&
+		tb_cache_policy_of(RelationGetRelid(part->rel)) != TB_CACHE_PIN)
 		attributes |= tb_attribute(0);
 	for (uint32 i = 0; i < parts->nparts; i++)
 	{
