@@ -220,7 +220,8 @@ SegmentSource::Part SegmentSource::part_of(const SegmentsRequest& request, const
   part.in_recovery = request.segments.flags & TB_SEGMENTS_RECOVERY;
   part.load = request.segments.flags & TB_SEGMENTS_LOAD;
   // Who loads a table cannot know that first rows will be asked for. Who pins columns says which.
-  if (part.load && !(request.segments.flags & TB_SEGMENTS_PIN) && program_->source() == TB_SOURCE_HEAP && !program_->has_tids())
+  const bool pins = request.segments.flags & TB_SEGMENTS_PIN;
+  if (part.load && !pins && program_->source() == TB_SOURCE_HEAP && !program_->has_tids())
     part.tid_column = part.table->column_numbers({tid_key()})[0];
   part.snapshot = snapshot_;
   if (snapshot_) part.all_visible = std::make_shared<const std::vector<uint8_t>>(request.bits);

@@ -467,9 +467,9 @@ tb_heap_parts_note_cached(const TbHeapParts *parts)
 
 	if (!tb_guc_enable_cache)
 		return;
-	/* A load has kept tuple ids, too, but of pinned columns. */
-	if (tb_cache_is_loading() &&
-		tb_cache_policy_of(RelationGetRelid(part->rel)) != TB_CACHE_PIN)
+	/* A load has kept tuple ids, too, unless it was of a pinned table. */
+	if (tb_cache_is_loading() && parts->nparts > 0 &&
+		tb_cache_policy_of(RelationGetRelid(parts->parts[0].rel)) != TB_CACHE_PIN)
 		attributes |= tb_attribute(0);
 	for (uint32 i = 0; i < parts->nparts; i++)
 	{
