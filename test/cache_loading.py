@@ -73,13 +73,14 @@ def load(bench, server):
         plain.query("CHECKPOINT")
         blocks = blocks_of(session, "l")
         loaded = int(session.value("SELECT turbine.cache_load('l', '{k,price}')"))
-        bench.equal("two columns", shown(session, "l"), {"k": (ROWS, blocks, 0, 0), "price": (ROWS, blocks, 0, 0)})
+        whole = (ROWS, blocks, 0, 0)
+        bench.equal("two columns, and tuple ids", shown(session, "l"), {"k": whole, "price": whole, "ctid": whole})
         bench.equal("bytes", str(loaded), session.value("SELECT sum(bytes) FROM turbine.column_cache WHERE relation = 'l'::regclass"))
         query = "SELECT k, sum(price), max(name) FROM l GROUP BY k"
         bench.equal("one column is missing", cached_blocks(session, query), 0)
         session.query("SELECT turbine.cache_drop('l')")
         session.query("SELECT turbine.cache_load('l')")
-        bench.equal("all that devices know", set(shown(session, "l")), {"id", "k", "price", "name"})
+        bench.equal("all that devices know", set(shown(session, "l")), {"id", "k", "price", "name", "ctid"})
         bench.equal("and used", cached_blocks(session, query), blocks)
         bench.check("right", answers.difference(plain.run(query), session.run(query)))
         bench.equal("settings stay", session.value("SHOW pg_turbine.debug_force_offload"), CPU["pg_turbine.debug_force_offload"])
@@ -216,7 +217,8 @@ def restart(bench, server):
         session.query("CHECKPOINT")
         session.query("SELECT sum(id), max(name) FROM a")
         session.query("SELECT k, sum(id) FROM pt GROUP BY k")
-        expected = {table: set(shown(session, table)) for table in ("a", "pt_1", "pt_2")}
+        # Loads keep tuple ids, too.
+        expected = {table: {"ctid", *shown(session, table)} for table in ("a", "pt_1", "pt_2")}
     server.stop()
     server.start()
     server.wait_for_service()
@@ -537,7 +539,7 @@ def wait_for_columns(server, expected):
 
 
 def check_standby(bench, server, other):
-    columns = {"t": {"k", "price", "name"}, "pt_1": {"k", "id"}, "pt_2": {"k", "id"}}
+    columns = {"t": {"k", "price", "name", "ctid"}, "pt_1": {"k", "id", "ctid"}, "pt_2": {"k", "id", "ctid"}}
     bench.check("caught up", None if caught_up(server, other) else "the standby does not follow")
     with other.connect() as session:
         bench.equal("in recovery", session.value("SELECT pg_is_in_recovery()"), "t")

@@ -92,9 +92,9 @@ AS 'MODULE_PATHNAME', 'turbine_column_cache';
 CREATE VIEW turbine.column_cache AS SELECT * FROM turbine.column_cache();
 GRANT SELECT ON turbine.column_cache TO PUBLIC;
 
--- Reads columns of a table into the cache, with its partitions and children. Returns what is cached of the table then, in
--- bytes. A NOTICE says why nothing of a table can be loaded. Needs SELECT on the table, and row-level security that shows
--- all rows.
+-- Reads columns of a table into the cache, with its partitions and children, and ctid. Returns what is cached of the table
+-- then, in bytes. A NOTICE says why nothing of a table can be loaded. Needs SELECT on the table, and row-level security that
+-- shows all rows.
 CREATE FUNCTION turbine.cache_load(
 	relation regclass, -- the table
 	columns text[] DEFAULT NULL) -- NULL: all columns of types that devices know
