@@ -81,7 +81,9 @@ class FirstRowsTest : public ::testing::Test {
         const FirstRow& row = rows[static_cast<size_t>(left.back().back()) % kTaskNumbers];
         // Columns of a row stay together.
         EXPECT_EQ(static_cast<bool>(store->columns[0].valid[i]), row.valid);
-        if (row.valid) EXPECT_EQ(static_cast<int32_t*>(store->columns[0].values)[i], row.key);
+        if (row.valid) {
+          EXPECT_EQ(static_cast<int32_t*>(store->columns[0].values)[i], row.key);
+        }
       }
     }
     return left;
@@ -124,8 +126,9 @@ TEST_F(FirstRowsTest, NoneOfTheFirstIsLost) {
           std::sort(numbers.begin(), numbers.end());
           EXPECT_EQ(std::adjacent_find(numbers.begin(), numbers.end()), numbers.end());
           for (const FirstRow& row : tasks[t])
-            if (rank(key, row) <= last)
+            if (rank(key, row) <= last) {
               EXPECT_TRUE(std::binary_search(numbers.begin(), numbers.end(), row.number)) << limit;
+            }
         }
       }
 }
