@@ -86,6 +86,9 @@ test-%: build python-packages cuda-compiler $$(NEEDS_$$*)
 
 # Further packages of Debian's.
 NEEDS_neighbours := neighbour-packages
+NEEDS_geometry := neighbour-packages
+NEEDS_gpu-geometry := neighbour-packages
+NEEDS_spatial-joins := neighbour-packages
 NEEDS_packages := packaging-packages
 
 # The long forms: hours rather than minutes.
