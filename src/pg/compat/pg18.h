@@ -356,6 +356,18 @@ tb_group_pathkeys(PlannerInfo *root, List *clauses)
 #endif
 }
 
+/* Whether keys that grouping sets return are other expressions than those of the rows
+ * below: the entry of GROUP BY is among their nulling relids. */
+static inline bool
+tb_sets_rename_keys(const PlannerInfo *root)
+{
+#if PG_VERSION_NUM >= 180000
+	return root->parse->hasGroupRTE && root->parse->groupingSets != NIL;
+#else
+	return false;
+#endif
+}
+
 /* Puts the expressions of GROUP BY back in the places of their columns, so that the query
  * has the form of older versions, which the planner takes, too. Not with grouping sets,
  * whose keys may be NULL by them. */

@@ -22,6 +22,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 
+#include "pg/compat/pg18.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/distinct/gpu_distinct.h"
 #include "pg/nodes/offer/offer.h"
@@ -262,6 +263,10 @@ find_sets(DividedRequest *divided)
 	ListCell		   *set;
 	ListCell		   *clause;
 
+	if (tb_sets_rename_keys(divided->root))
+		return refuse_division(divided,
+							   "aggregates with DISTINCT over grouping sets, on "
+							   "PostgreSQL 18 and later");
 	foreach(clause, request->group_clause)
 	{
 		Expr *key = (Expr *) get_sortgroupclause_expr(lfirst_node(SortGroupClause, clause),
