@@ -292,18 +292,6 @@ tb_grid_clause(PlannerInfo *root, const RestrictInfo *rinfo, Relids outer, Relid
 		sample_of(root, clause->shape) != NULL;
 }
 
-/* Whether an equality of both sides can be a key. */
-static bool
-is_key_of(const RestrictInfo *rinfo, Relids outer, Relids inner)
-{
-	if (!tb_join_key_clause(rinfo))
-		return false;
-	return (bms_is_subset(rinfo->left_relids, outer) &&
-			bms_is_subset(rinfo->right_relids, inner)) ||
-		(bms_is_subset(rinfo->right_relids, outer) &&
-		 bms_is_subset(rinfo->left_relids, inner));
-}
-
 RestrictInfo *
 tb_grid_find(PlannerInfo *root, List *conditions, Relids outer, Relids inner,
 			 TbGridClause *clause)
@@ -311,7 +299,7 @@ tb_grid_find(PlannerInfo *root, List *conditions, Relids outer, Relids inner,
 	ListCell *lc;
 
 	foreach(lc, conditions)
-		if (is_key_of(lfirst(lc), outer, inner))
+		if (tb_join_key_between(lfirst(lc), outer, inner))
 			return NULL;
 	foreach(lc, conditions)
 		if (tb_grid_clause(root, lfirst(lc), outer, inner, clause))
@@ -328,7 +316,7 @@ tb_grid_is_missed(PlannerInfo *root, List *conditions, Relids outer, Relids inne
 
 	foreach(lc, conditions)
 	{
-		if (is_key_of(lfirst(lc), outer, inner))
+		if (tb_join_key_between(lfirst(lc), outer, inner))
 			return false;
 		missed = missed || split_clause(lfirst(lc), outer, inner, &clause);
 	}

@@ -61,6 +61,17 @@ tb_join_key_clause(const RestrictInfo *rinfo)
 		tb_collation_is_deterministic(clause->inputcollid);
 }
 
+bool
+tb_join_key_between(const RestrictInfo *rinfo, Relids outer, Relids inner)
+{
+	if (!tb_join_key_clause(rinfo))
+		return false;
+	return (bms_is_subset(rinfo->left_relids, outer) &&
+			bms_is_subset(rinfo->right_relids, inner)) ||
+		(bms_is_subset(rinfo->right_relids, outer) &&
+		 bms_is_subset(rinfo->left_relids, inner));
+}
+
 /* The cast from one type to a wider one, or InvalidOid. */
 static Oid
 widening(uint8 from, uint8 to)

@@ -15,6 +15,10 @@
  * engine's keys, once both sides have one type. */
 extern bool tb_join_key_clause(const RestrictInfo *rinfo);
 
+/* Whether it is one of values of the outer side and values of the inner side, in either
+ * order: it finds rows of the inner side by a key. */
+extern bool tb_join_key_between(const RestrictInfo *rinfo, Relids outer, Relids inner);
+
 /* Brings both values, each of its own program, to one type and scale. False if
  * there is none; then nothing has changed. */
 extern bool tb_join_keys_unify(TbTranslator *a_translator, TbValue *a,

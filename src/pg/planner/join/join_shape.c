@@ -95,18 +95,6 @@ estimate_tree(PlannerInfo *root, TbJoinTree *tree)
 	bms_free(joined);
 }
 
-/* Whether the condition finds rows of the inner side by a key. */
-static bool
-is_key(const RestrictInfo *rinfo, Relids outer, Relids inner)
-{
-	if (!tb_join_key_clause(rinfo))
-		return false;
-	return (bms_is_subset(rinfo->left_relids, outer) &&
-			bms_is_subset(rinfo->right_relids, inner)) ||
-		(bms_is_subset(rinfo->right_relids, outer) &&
-		 bms_is_subset(rinfo->left_relids, inner));
-}
-
 /* Whether cells of a grid are its key. */
 static bool
 uses_grid(PlannerInfo *root, const TbTreeJoin *join, Relids outer)
@@ -127,7 +115,7 @@ count_keys(PlannerInfo *root, const TbTreeJoin *join, Relids outer)
 		return 1;
 
 	foreach(lc, join->conditions)
-		if (is_key(lfirst(lc), outer, join->inner->relids))
+		if (tb_join_key_between(lfirst(lc), outer, join->inner->relids))
 			count++;
 	return count;
 }
@@ -142,7 +130,7 @@ rejected_rows(PlannerInfo *root, const TbTreeJoin *join, Relids outer, double ro
 	if (uses_grid(root, join, outer))
 		return Max(rows, join->rows) * (TB_GRID_CANDIDATES - 1);
 	foreach(lc, join->conditions)
-		if (!is_key(lfirst(lc), outer, join->inner->relids))
+		if (!tb_join_key_between(lfirst(lc), outer, join->inner->relids))
 			others = lappend(others, lfirst(lc));
 	if (list_length(others) == list_length(join->conditions))
 		return Max(rows * join->inner->rows - join->rows, 0);
