@@ -80,7 +80,7 @@ def _sprinkle(session, name):
 
 
 def load_ssb(server, factor, variant=Variant()):
-    parts = max(1, min(8, os.cpu_count() or 1))
+    parts = max(1, min(32, os.cpu_count() or 1))
     for table in ssb.TABLES:
         name = workload.table_name(table)
         columns = workload.TABLES[table]

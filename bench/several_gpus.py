@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """several_gpus.py - a query on one GPU and the same query on all of them.
 
-A fact table and three dimensions, made by several sessions, cached. Each query runs on each GPU alone, on all of them
+A fact table and three dimensions, or SSB's tables (`--ssb SCALE`), made by several sessions, cached. Each query runs on each GPU alone, on all of them
 (pg_turbine.split_over_gpus = on), and as `auto` chooses, in turns: medians of the whole query's time and of its kernels.
 Answers are compared with those of PostgreSQL's own plan, or with `--no-postgres` with those of the first GPU. Then several
 sessions at once. Writes several_gpus.json. Exit status 1 if an answer differed.
@@ -22,6 +22,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import cluster  # noqa: E402
+import report_tables  # noqa: E402
+import ssb  # noqa: E402
 import workload  # noqa: E402
 from cluster import log  # noqa: E402
 
@@ -54,7 +56,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--loaders", type=int, default=os.cpu_count() or 2, help="sessions that make rows")
-    parser.add_argument("--queries", default=",".join(QUERIES), help="by name, separated by commas")
+    parser.add_argument("--ssb", type=float, metavar="SCALE", help="SSB's tables and queries at this scale factor instead")
+    parser.add_argument("--queries", help="by name, separated by commas; by default all")
     parser.add_argument("--show", default="", help="a query whose plans are printed")
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--sessions", type=int, default=8)
@@ -63,7 +66,8 @@ def parse_arguments():
     parser.add_argument("--no-postgres", action="store_true")
     parser.add_argument("--output", default=str(cluster.BUILD / "bench"))
     options = parser.parse_args()
-    options.queries = {name: QUERIES[name] for name in options.queries.split(",")}
+    known = ssb.QUERIES if options.ssb else QUERIES
+    options.queries = {name: known[name] for name in options.queries.split(",")} if options.queries else known
     return options
 
 
@@ -77,10 +81,16 @@ def load(server, options):
         session.query(DIMENSIONS)
         with ThreadPoolExecutor(options.loaders) as pool:
             list(pool.map(part, range(options.loaders)))
-        for table in TABLES:
+
+
+def cache(server, tables):
+    def vacuum(table):
+        with server.connect() as session:
             session.query(f"VACUUM ANALYZE {table}")
+    with ThreadPoolExecutor(len(tables)) as pool:
+        list(pool.map(vacuum, tables))
     with server.connect() as session:
-        for table in TABLES:
+        for table in tables:
             log(f"  {table}: {int(session.value(f'SELECT turbine.cache_load({table!r})')) / 1e9:.2f} GB cached")
 
 
@@ -164,8 +174,13 @@ def main():
                 "max_parallel_workers": "16", "max_worker_processes": "32"}
     with cluster.Cluster("several-gpus-bench", settings=settings) as server:
         server.create_extension("postgres")
-        log(f"{options.rows / 1e6:g} M rows; milliseconds of a query (of its kernels)")
-        load(server, options)
+        log((f"SSB, scale factor {options.ssb:g}" if options.ssb else f"{options.rows / 1e6:g} M rows")
+            + "; milliseconds of a query (of its kernels)")
+        if options.ssb:
+            report_tables.load_ssb(server, options.ssb)
+        else:
+            load(server, options)
+        cache(server, [workload.table_name(table) for table in ssb.TABLES] if options.ssb else TABLES)
         results, different, plans = measure(server, options)
         rates = {}
         with server.connect() as session:

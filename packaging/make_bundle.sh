@@ -56,6 +56,8 @@ copy_postgresql() {
   cp -a "$bindir"/. "$root$bindir/"
   cp -a "$pkglibdir"/. "$root$pkglibdir/"
   cp -a "$sharedir"/. "$root$sharedir/"
+  # Debian's control files of extensions are links to /etc.
+  cp -aL "$sharedir"/extension/. "$root$sharedir/extension/"
   rm -rf "$root$pkglibdir"/{bitcode,pgxs,pg_turbine} "$root$pkglibdir"/llvmjit* "$root$sharedir/man"
   rm -f "$root$pkglibdir"/pg_turbine.so "$root$sharedir"/extension/pg_turbine*
   # Of PostGIS geometries alone, without scripts of updates: rasters would bring GDAL along.
@@ -165,7 +167,7 @@ newest_glibc_needed > "$root/GLIBC_NEEDED"
 echo "${bindir#/}" > "$root/BINDIR"
 
 rm -f "$output"/pg_turbine.tar.xz
-tar -C "$work" --owner=0 --group=0 --sort=name -cf - pg_turbine | xz -T0 -6 > "$output/pg_turbine.tar.xz"
+tar -C "$work" --owner=0 --group=0 --sort=name -cf - pg_turbine | xz --x86 --lzma2=preset=6,dict=96MiB > "$output/pg_turbine.tar.xz"
 cp "$repository/packaging/run.sh" "$output/run.sh"
 chmod +x "$output/run.sh"
 size=$(( $(stat -c %s "$output/pg_turbine.tar.xz") / 1048576 ))

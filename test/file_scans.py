@@ -149,6 +149,17 @@ def reads(bench, server, files):
                 found = re.search(r"Files: 1 batches=10 excluded=(\d+) cached=(\d+) read=(\d+)kB", plan)
                 shown = found and (int(found[1]), int(found[2]), int(found[3]) > 0)
                 bench.equal(f"{name}, cache {use}", shown, (excluded, cached, cached == 0))
+            # The bytes of each column; a has two for each of b's, and as few nulls.
+            session.query("SET pg_turbine.enable_cache = off")
+            plan = "\n".join(line for line, in session.query(f"EXPLAIN (ANALYZE, VERBOSE) {sql}"))
+            found = re.search(r"File Columns: a=(\d+)kB b=(\d+)kB", plan)
+            of_a, of_b = (int(found[1]), int(found[2])) if found else (0, 0)
+            read = int(re.search(r"read=(\d+)kB", plan)[1])
+            bench.check(f"{name}: bytes by column", None if 0 <= of_a + of_b - read <= 1 and of_b > 0 else plan)
+            if name.endswith(".arrow"):
+                bench.equal(f"{name}: bytes of numbers", (of_a, of_b), (40, 20))
+            plan = session.query(f"EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) {sql}")[0][0]
+            bench.check(f"{name}: bytes by column, JSON", None if re.search(r'"File Columns": {\s*"a": \d+', plan) else plan)
             session.query("SET pg_turbine.enable_cache = on")
             dropped = [int(session.value("SELECT turbine.cache_drop('t')")) for _ in range(2)]
             bench.check(f"{name}: dropped once", None if dropped[0] > 0 == dropped[1] else dropped)

@@ -559,7 +559,7 @@ class Suites(unittest.TestCase):
         "test/test_checks.py": "run_unit.py runs it", "test/test_harness.py": "run_unit.py runs it",
         "test/rogue_service.py": "protocol.py starts it", "test/file_mutation_bases.py": "file_mutations.py starts it",
         "test/gpu_sanitize.py": "it needs a GPU and compute-sanitizer", "test/gpu_skew.py": "it needs a GPU",
-        "test/gpu_python_package.py": "it needs a GPU"}
+        "test/gpu_python_package.py": "it needs a GPU", "test/two_servers.py": "it needs a GPU"}
 
     def test_every_program_is_run(self):
         run = {argument for suite in run_all.SUITES.values() for argument in suite.command if argument.startswith("test/")}

@@ -83,10 +83,11 @@
 
 #include "export.h"
 #include "profile.h"
+#include "program.h"
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 26
+#define TB_WIRE_VERSION 27
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -936,6 +937,8 @@ typedef struct TbQueryDone
 										  * shared by what threads and streams were at; WAIT:
 										  * nothing was done */
 	TbGpuShare gpus[TB_MAX_DEVICES - 1]; /* GPU 0 first; of a query on several */
+	uint64_t
+		column_bytes[TB_MAX_COLUMNS]; /* of bytes_read, by column of the program: files */
 } TbQueryDone;
 
 /* Spans of a query, some thousands a message, and the names of all tracks so far. */
@@ -990,7 +993,7 @@ static_assert(sizeof(TbChunkDone) == 24, "TbChunkDone layout");
 static_assert(sizeof(TbResultBatch) == 32, "TbResultBatch layout");
 static_assert(sizeof(TbSlotFree) == 8, "TbSlotFree layout");
 static_assert(sizeof(TbKeyBounds) == 24, "TbKeyBounds layout");
-static_assert(sizeof(TbQueryDone) == 824, "TbQueryDone layout");
+static_assert(sizeof(TbQueryDone) == 2872, "TbQueryDone layout");
 static_assert(sizeof(TbTrace) == 16, "TbTrace layout");
 #endif
 

@@ -426,11 +426,19 @@ tb_cost_processors(void)
 	return count > 0 ? Max((int) devices[TB_DEVICE_HOST].units, 1) : 1;
 }
 
+/* When a device that runs so many queries is through with one more. The count is as old as
+ * the supervisor's last look. A query shorter than the time between looks meets others than
+ * those, and all sessions that believed the count would change devices at once. */
+static double
+through_us(double us, uint32 running)
+{
+	return us < TB_DEVICES_LOOK_MS * 1000.0 ? us : us * (1.0 + 0.5 * running);
+}
+
 /*
  * The time of the device that would be through first; index -1 if none may run it.
- * What runs there now decides between devices and is no part of the time: the count
- * is as old as the supervisor's last look, and a query must not go back to PostgreSQL
- * because that look met the one before it.
+ * What runs there now decides between devices and is no part of the time: a query must not
+ * go back to PostgreSQL because the look at devices met the one before it.
  */
 static double
 cheapest_device(const TbWork *work, int *index, int *ndevices)
@@ -453,7 +461,7 @@ cheapest_device(const TbWork *work, int *index, int *ndevices)
 			continue;
 		us = devices[i].kind == 0 ? host_us(work, threads) :
 									gpu_us(work, &devices[i], threads);
-		through = us * (1.0 + 0.5 * devices[i].queries_running);
+		through = through_us(us, devices[i].queries_running);
 		if (*index < 0 || through < soonest)
 		{
 			soonest = through;

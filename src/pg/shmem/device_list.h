@@ -11,6 +11,9 @@
 
 #include "turbine/wire.h"
 
+/* The supervisor looks at the devices so often while the service is up. */
+#define TB_DEVICES_LOOK_MS 1000
+
 /* Copies at most `max` devices and returns how many; 0 while the service is
  * down. Index in the result is the device's index (0: the host). */
 extern int tb_devices_snapshot(TbDeviceInfo *out, int max);

@@ -808,6 +808,11 @@ explain_stages(TbStageRun *run, bool falling_back, List *ancestors, ExplainState
 									stats->service.done.rows_passed,
 								es);
 	tb_explain_stats(relid, stats, es);
+	tb_explain_file_columns(relid,
+							tb_private_program(tb_stages_plan(
+												   (CustomScan *) run->css->ss.ps.plan),
+											   last),
+							stats, es);
 }
 
 void

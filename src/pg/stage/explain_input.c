@@ -6,6 +6,9 @@
  */
 #include "postgres.h"
 
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
 #include "turbine/kernel.h"
 
 #include "pg/stage/explain_input.h"
@@ -262,4 +265,32 @@ tb_explain_files(const TbRunStats *stats, ExplainState *es)
 	explain_file_indexes(done, es);
 	ExplainPropertyUInteger("File Bytes Read", "B", done->bytes_read, es);
 	ExplainPropertyUInteger("File Drive Bytes", "B", done->drive_bytes, es);
+}
+
+void
+tb_explain_file_columns(Oid relid, const TbProgram *program, const TbRunStats *stats,
+						ExplainState *es)
+{
+	const TbColumn *columns = (const TbColumn *) ((const char *) program +
+												  program->columns.offset);
+	const uint64   *bytes = stats->service.done.column_bytes;
+	StringInfoData	text;
+
+	if (!es->verbose || stats->files == 0)
+		return;
+	initStringInfo(&text);
+	ExplainOpenGroup("File Columns", "File Columns", true, es);
+	for (uint32 i = 0; i < program->columns.count && columns[i].join == 0; i++)
+	{
+		const char *name = get_attname(relid, columns[i].attnum, false);
+
+		if (es->format == EXPLAIN_FORMAT_TEXT)
+			appendStringInfo(&text, "%s%s=" UINT64_FORMAT "kB", i > 0 ? " " : "",
+							 quote_identifier(name), (bytes[i] + 1023) / 1024);
+		else
+			ExplainPropertyUInteger(name, "B", bytes[i], es);
+	}
+	ExplainCloseGroup("File Columns", "File Columns", true, es);
+	if (text.len > 0)
+		ExplainPropertyText("File Columns", text.data, es);
 }

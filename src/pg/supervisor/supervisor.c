@@ -48,7 +48,6 @@
 #include "pg/supervisor/supervisor.h"
 
 #define POLL_STARTING_MS 20
-#define POLL_UP_MS 1000
 
 /* While a worker may have ended, and the next one has to be started. */
 #define POLL_LOADING_MS 100
@@ -324,7 +323,7 @@ supervise(void)
 	if (service.state != SERVICE_UP)
 		return POLL_STARTING_MS;
 	tb_pin_keepers_step();
-	return tb_cache_autoload_step() ? POLL_LOADING_MS : POLL_UP_MS;
+	return tb_cache_autoload_step() ? POLL_LOADING_MS : TB_DEVICES_LOOK_MS;
 }
 
 static void

@@ -299,6 +299,7 @@ void FileSource::note(const BatchesRead& read) {
   }
   sink().totals().change([&](TbQueryDone& totals) {
     totals.bytes_read += read.bytes;
+    for (size_t i = 0; i < read.column_bytes.size(); i++) totals.column_bytes[i] += read.column_bytes[i];
     totals.drive_bytes += drive_bytes;
     totals.drive_us += files_read_->drive_us.exchange(0);
     totals.decode_us += read.us;
@@ -386,7 +387,7 @@ void FileSource::read_rows_to(const FilePart& part, const Piece::Rows& rows, Rea
     to.add(columns, place.nrows);
     read.rows_streamed += place.nrows;
   }
-  read.bytes += reader->bytes();
+  read.add_bytes(*reader, program_.source_columns());
   std::lock_guard lock(part.mutex);
   part.idle_rows.push_back(std::move(columns));
 }
@@ -451,7 +452,7 @@ void FileSource::read_segments(const FilePart& part, uint32_t batch, const RowRa
   const BatchReader::LeftOut left_out = reader->left_out();
   read.left_out = {read.left_out.pages + left_out.pages, read.left_out.of_pages + left_out.of_pages,
                    read.left_out.bytes + left_out.bytes};
-  read.bytes += reader->bytes();
+  read.add_bytes(*reader, program_.source_columns());
   std::lock_guard lock(part.mutex);
   part.idle_rows.push_back(std::move(columns));
 }

@@ -60,7 +60,18 @@ class FileSource final : public PartSource {
     uint64_t rows_excluded = 0, rows_streamed = 0;
     BatchReader::LeftOut left_out;  // of what was read
     uint64_t bytes = 0;             // of the file
+    std::vector<uint64_t> column_bytes;  // the same by column
     uint64_t us = 0;
+
+    void add_bytes(const BatchReader& reader, size_t columns) {
+      std::vector<uint64_t> of_reader(columns);
+      reader.add_bytes(of_reader);
+      column_bytes.resize(columns);
+      for (size_t i = 0; i < columns; i++) {
+        column_bytes[i] += of_reader[i];
+        bytes += of_reader[i];
+      }
+    }
   };
   /* What one job decodes: rows of one batch, or of several that follow one another. */
   struct Piece {

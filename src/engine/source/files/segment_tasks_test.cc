@@ -47,7 +47,7 @@ class Promises final : public BatchReader {
   bool nulls = false;
   void read(uint32_t, std::vector<ColumnRows>&) override {}
   bool may_have_nulls(size_t) const override { return nulls; }
-  uint64_t bytes() const override { return 0; }
+  void add_bytes(std::vector<uint64_t>&) const override {}
 };
 
 class StagingSink final : public testing::RecordingSink {

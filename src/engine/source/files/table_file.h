@@ -59,13 +59,14 @@ class BatchReader {
     uint64_t bytes = 0;
   };
   virtual LeftOut left_out() const { return {}; }
-  /* Of the file, that the wanted rows take. */
-  virtual uint64_t bytes() const = 0;
+  /* Adds to each wanted column's figure the bytes of the file that its wanted rows take. A field that several columns
+   * are made of counts for the first of them. */
+  virtual void add_bytes(std::vector<uint64_t>& by_column) const = 0;
 };
 
 /* What a file says of the rows of a column's pages. */
 struct PageZones {
-  size_t column = 0;                 // of the wanted ones
+  size_t column = 0;  // of the wanted ones
   std::vector<uint64_t> first_rows;  // of the batch; ascending, the first is 0
   std::vector<StoredColumn::Zone> zones;  // by page
 };

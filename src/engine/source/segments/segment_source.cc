@@ -12,6 +12,7 @@
 #include <iterator>
 #include <mutex>
 #include <numeric>
+#include <utility>
 
 #include "engine/source/heap/page_lsns.h"
 #include "engine/store/block_bits.h"
@@ -84,25 +85,24 @@ BlockMask unchanged_blocks(const TakenSegment& doubtful, const SegmentsRequest& 
 class SegmentSource::Answer {
  public:
   Answer(const SegmentsRequest& request, bool names_excluded)
-      : asked_(request.segments.asked),
-        names_excluded_(names_excluded),
-        taken_(request.bits.size()),
-        doubtful_(request.bits.size()) {
+      : asked_(request.segments.asked), size_(request.bits.size()), names_excluded_(names_excluded) {
     head_.part = request.segments.part;
-    if (names_excluded) excluded_.resize(request.bits.size());
+    if (names_excluded) excluded_.resize(size_);
   }
   void not_looked() { head_.flags |= TB_SEGMENTS_TAKEN_NOT_LOOKED; }
   void add(const TakenSegment& some) {
     head_.segments++;
     head_.blocks += static_cast<uint64_t>(std::popcount(some.blocks));
     head_.rows += some.segment->rows_of_blocks(some.blocks);
-    set_bits(some, taken_);
+    set_bits(some, taken());
   }
+  /* The list outlives the answer. */
   void add(const SegmentList& list) {
     head_.segments += list.segments().size();
     head_.blocks += list.blocks();
     head_.rows += list.rows();
-    std::transform(list.bits().begin(), list.bits().end(), taken_.begin(), taken_.begin(), std::bit_or<>());
+    whole_list_ = head_.blocks == asked_ && taken_.empty() ? &list : nullptr;
+    if (!whole_list_) add_bits(list.bits(), taken());
   }
   /* Of what was added. */
   void exclude(const TakenSegment& some, Excluded by) {
@@ -114,28 +114,28 @@ class SegmentSource::Answer {
   /* Blocks that are taken for sure; what they are of is told with the second answer. */
   void promise(const std::vector<uint8_t>& bits) {
     head_.blocks = count_bits(bits);
-    std::copy(bits.begin(), bits.end(), taken_.begin());
+    std::copy(bits.begin(), bits.end(), taken().begin());
   }
   /* What was promised is not counted again. */
   void leave_out(const std::vector<uint8_t>& promised) {
-    for (size_t i = 0; i < promised.size(); i++) taken_[i] &= static_cast<uint8_t>(~promised[i]);
-    head_.blocks = count_bits(taken_);
+    for (size_t i = 0; i < promised.size(); i++) taken()[i] &= static_cast<uint8_t>(~promised[i]);
+    head_.blocks = count_bits(taken());
   }
   void add_doubtful(const std::vector<uint8_t>& bits, uint64_t count) {
     head_.doubtful = count;
-    std::copy(bits.begin(), bits.end(), doubtful_.begin());
+    std::copy(bits.begin(), bits.end(), doubtful().begin());
   }
   /* Where the doubtful ones are, if the message has room for it. */
   void hint(StoredTable& table) {
-    const uint64_t size = sizeof head_ + 3 * taken_.size() + head_.doubtful * sizeof(uint32_t);
-    if (head_.doubtful > 0 && size <= TB_MAX_MESSAGE) buffers_ = table.buffers_of(doubtful_, head_.doubtful);
+    const uint64_t size = sizeof head_ + 3 * size_ + head_.doubtful * sizeof(uint32_t);
+    if (head_.doubtful > 0 && size <= TB_MAX_MESSAGE) buffers_ = table.buffers_of(doubtful(), head_.doubtful);
     if (!buffers_.empty()) head_.flags |= TB_SEGMENTS_TAKEN_BUFFERS;
   }
   void add_doubtful(const TakenSegment& some) {
     head_.doubtful += static_cast<uint64_t>(std::popcount(some.blocks));
-    set_bits(some, doubtful_);
+    set_bits(some, doubtful());
   }
-  const std::vector<uint8_t>& bits() const { return taken_; }
+  const std::vector<uint8_t>& bits() { return taken(); }
   uint64_t rows() const { return head_.rows; }
   uint64_t rows_excluded() const { return head_.excluded_rows; }
   Taken finish() {
@@ -148,8 +148,8 @@ class SegmentSource::Answer {
       const auto* bytes = reinterpret_cast<const uint8_t*>(values.data());
       result.reply.insert(result.reply.end(), bytes, bytes + values.size() * sizeof values[0]);
     };
-    if (!all) append(taken_);
-    if (head_.doubtful > 0) append(doubtful_);
+    if (!all) append(taken());
+    if (head_.doubtful > 0) append(doubtful());
     if (names_excluded_ && head_.excluded > 0) append(excluded_);
     append(buffers_);
     result.blocks = head_.blocks;
@@ -157,10 +157,26 @@ class SegmentSource::Answer {
   }
 
  private:
+  static void add_bits(const std::vector<uint8_t>& bits, std::vector<uint8_t>& to) {
+    std::transform(bits.begin(), bits.end(), to.begin(), to.begin(), std::bit_or<>());
+  }
+  /* Mostly a list has all blocks, and nobody reads 300 kB of bits of a table of 20 GB. */
+  std::vector<uint8_t>& taken() {
+    if (taken_.empty()) taken_.resize(size_);
+    if (const SegmentList* list = std::exchange(whole_list_, nullptr)) add_bits(list->bits(), taken_);
+    return taken_;
+  }
+  std::vector<uint8_t>& doubtful() {
+    if (doubtful_.empty()) doubtful_.resize(size_);
+    return doubtful_;
+  }
+
   const uint64_t asked_;
+  const size_t size_;  // of a bit for each block
   const bool names_excluded_;
   TbSegmentsTaken head_{};
-  std::vector<uint8_t> taken_, doubtful_, excluded_;
+  std::vector<uint8_t> taken_, doubtful_, excluded_;  // the first two: empty until one is set
+  const SegmentList* whole_list_ = nullptr;  // all that was asked for, if its bits are not among taken_
   std::vector<uint32_t> buffers_;
 };
 

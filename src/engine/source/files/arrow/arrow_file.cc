@@ -51,6 +51,12 @@ std::vector<int> bound_fields(const std::vector<BoundColumn>& columns) {
   return fields;
 }
 
+size_t first_column_of(const std::vector<BoundColumn>& columns, int field) {
+  const auto found = std::find_if(columns.begin(), columns.end(),
+                                  [field](const BoundColumn& column) { return column.field == field; });
+  return static_cast<size_t>(found - columns.begin());
+}
+
 BoundRows::BoundRows(const std::vector<BoundColumn>& columns, const std::vector<int>& fields,
                      const arrow::Schema& schema)
     : columns_(columns) {
@@ -82,7 +88,7 @@ class ConstantReader final : public BatchReader {
     append_constants(columns_, nrows, rows);
   }
   bool may_have_nulls(size_t column) const override { return columns_[column].wanted.is_null; }
-  uint64_t bytes() const override { return 0; }
+  void add_bytes(std::vector<uint64_t>&) const override {}
 
  private:
   const std::vector<BoundColumn>& columns_;

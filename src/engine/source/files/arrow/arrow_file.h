@@ -70,6 +70,9 @@ StoredColumn::Zone constant_zone(const WantedColumn& constant);
 /* Fields that the columns are read of, ascending, each once. */
 std::vector<int> bound_fields(const std::vector<BoundColumn>& columns);
 
+/* The first that is made of the field, which is bound. */
+size_t first_column_of(const std::vector<BoundColumn>& columns, int field);
+
 /* Memory for what libarrow reads of all files: of a bomb it is an error, not the end. */
 arrow::MemoryPool* file_memory();
 

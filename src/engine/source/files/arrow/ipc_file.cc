@@ -10,6 +10,7 @@
 #include <bit>
 #include <charconv>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <string_view>
 
@@ -112,7 +113,7 @@ class IpcFile final : public TableFile {
   std::shared_ptr<arrow::RecordBatch> read_by_library(uint32_t batch) const;
   std::shared_ptr<arrow::RecordBatch> read_of_file(uint32_t batch) const;
   std::shared_ptr<arrow::RecordBatch> read_of_stream(uint32_t batch) const;
-  uint64_t library_bytes(uint32_t batch, const BatchLayout& layout) const;
+  uint64_t library_bytes(int field, uint32_t batch, const BatchLayout& layout) const;
 
   Reader take_reader() const {
     {
@@ -158,12 +159,12 @@ class IpcBatchReader final : public BatchReader {
     PrimitiveColumn values;
   };
   IpcBatchReader(const OpenedFile& opened, const std::vector<BoundColumn>& columns, std::vector<Primitive> primitive,
-                 std::optional<LibraryColumns> library, uint64_t bytes, const RowRanges& rows)
+                 std::optional<LibraryColumns> library, std::vector<uint64_t> bytes, const RowRanges& rows)
       : opened_(opened),
         columns_(columns),
         primitive_(std::move(primitive)),
         library_(std::move(library)),
-        bytes_(bytes),
+        bytes_(std::move(bytes)),
         rows_(rows) {
     if (library_) library_->bound.check(*library_->batch);
   }
@@ -182,14 +183,16 @@ class IpcBatchReader final : public BatchReader {
                                   [&](const Primitive& primitive) { return primitive.column == column; });
     return own == primitive_.end() || own->values.may_have_nulls();
   }
-  uint64_t bytes() const override { return bytes_; }
+  void add_bytes(std::vector<uint64_t>& by_column) const override {
+    for (size_t i = 0; i < bytes_.size(); i++) by_column[i] += bytes_[i];
+  }
 
  private:
   const OpenedFile& opened_;
   const std::vector<BoundColumn>& columns_;
   const std::vector<Primitive> primitive_;
   const std::optional<LibraryColumns> library_;
-  const uint64_t bytes_;
+  const std::vector<uint64_t> bytes_;  // by column
   RowCursor rows_;
   std::vector<uint8_t> room_;
 };
@@ -249,17 +252,12 @@ std::shared_ptr<arrow::RecordBatch> IpcFile::read_by_library(uint32_t batch) con
 }
 
 /* Where it is not known which buffers are a field's, fields share the body. */
-uint64_t IpcFile::library_bytes(uint32_t batch, const BatchLayout& layout) const {
+uint64_t IpcFile::library_bytes(int field, uint32_t batch, const BatchLayout& layout) const {
+  const FieldPlace& place = places_[static_cast<size_t>(field)];
+  if (!place.known()) return static_cast<uint64_t>(metadata_->batches[batch].body_bytes / schema_->num_fields());
   uint64_t bytes = 0;
-  for (const int field : library_fields_) {
-    const FieldPlace& place = places_[static_cast<size_t>(field)];
-    if (!place.known()) {
-      bytes += static_cast<uint64_t>(metadata_->batches[batch].body_bytes / schema_->num_fields());
-      continue;
-    }
-    for (uint64_t i = place.first_buffer; i < uint64_t{place.first_buffer} + place.buffers; i++)
-      if (i < layout.buffers.size()) bytes += static_cast<uint64_t>(std::max<int64_t>(layout.buffers[i].length, 0));
-  }
+  for (uint64_t i = place.first_buffer; i < uint64_t{place.first_buffer} + place.buffers; i++)
+    if (i < layout.buffers.size()) bytes += static_cast<uint64_t>(std::max<int64_t>(layout.buffers[i].length, 0));
   return bytes;
 }
 
@@ -288,11 +286,13 @@ std::unique_ptr<BatchReader> IpcFile::read_rows(uint32_t batch, const RowRanges&
   const IpcBatch& from = metadata_->batches[batch];
   const BatchLayout layout = read_batch_layout(*opened_.file, from);
   std::optional<LibraryColumns> library;
-  uint64_t bytes = 0;
+  std::vector<uint64_t> bytes(columns_.size());
   if (!library_fields_.empty()) {
     auto read = read_by_library(batch);
     library.emplace(LibraryColumns{read, BoundRows(columns_, library_fields_, *read->schema())});
-    bytes += library_bytes(batch, layout);
+    for (const int field : library_fields_) {
+      bytes[first_column_of(columns_, field)] = library_bytes(field, batch, layout);
+    }
   }
   uint64_t nrows = 0;
   for (const RowRange& range : rows) nrows += range.count;
@@ -302,10 +302,11 @@ std::unique_ptr<BatchReader> IpcFile::read_rows(uint32_t batch, const RowRanges&
     const FieldPlace& place = places_[static_cast<size_t>(columns_[i].field)];
     primitive.push_back(
         {i, PrimitiveColumn(columns_[i], schema_->field(columns_[i].field)->type(), place, from, layout)});
-    bytes += primitive.back().values.bytes(nrows);
+    bytes[i] = primitive.back().values.bytes(nrows);
   }
-  hold_columns(*opened_.file, primitive, rows, bytes);
-  return std::make_unique<IpcBatchReader>(opened_, columns_, std::move(primitive), std::move(library), bytes, rows);
+  hold_columns(*opened_.file, primitive, rows, std::accumulate(bytes.begin(), bytes.end(), uint64_t{0}));
+  return std::make_unique<IpcBatchReader>(opened_, columns_, std::move(primitive), std::move(library), std::move(bytes),
+                                          rows);
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ class RowGroupBatchReader final : public BatchReader {
  public:
   RowGroupBatchReader(const OpenedFile& opened, const ParquetColumns& file, uint32_t batch, const RowRanges& rows,
                       const std::function<std::unique_ptr<parquet::arrow::FileReader>()>& open_arrow)
-      : wanted_(file.columns), rows_(rows) {
+      : wanted_(file.columns), bytes_(file.columns.size()), rows_(rows) {
     translated([&] { open(opened, file, static_cast<int>(batch), rows); });
     if (other_fields_.empty()) return;
     std::vector<int> leaves;
@@ -144,7 +144,13 @@ class RowGroupBatchReader final : public BatchReader {
     }
     return all;
   }
-  uint64_t bytes() const override { return bytes_ - std::min(bytes_, left_out().bytes); }
+  void add_bytes(std::vector<uint64_t>& by_column) const override {
+    for (size_t i = 0; i < bytes_.size(); i++) by_column[i] += bytes_[i];
+    for (const ChunkReader& chunk : chunks_) {
+      uint64_t& bytes = by_column[chunk.made.front().column];
+      bytes -= std::min(bytes, chunk.pages->left_out().bytes);
+    }
+  }
 
  private:
   void open(const OpenedFile& opened, const ParquetColumns& file, int batch, const RowRanges& rows) {
@@ -154,7 +160,7 @@ class RowGroupBatchReader final : public BatchReader {
     rows_left_ = static_cast<uint64_t>(std::max<int64_t>(row_group_->metadata()->num_rows(), 0));
     for (const int field : file.fields) {
       const int leaf = file.leaves[static_cast<size_t>(field)];
-      bytes_ += static_cast<uint64_t>(
+      bytes_[first_column_of(wanted_, field)] = static_cast<uint64_t>(
           std::max<int64_t>(row_group_->metadata()->ColumnChunk(leaf)->total_compressed_size(), 0));
       ChunkReader chunk = chunk_of(file, field);
       if (chunk.made.empty()) {
@@ -206,7 +212,7 @@ class RowGroupBatchReader final : public BatchReader {
   std::shared_ptr<parquet::RowGroupReader> row_group_;
   RowCursor rows_;
   uint64_t rows_left_ = 0;  // of the row group, if all of them are wanted
-  uint64_t bytes_ = 0;      // of its columns
+  std::vector<uint64_t> bytes_;  // by wanted column; of pages that are left out, too
   std::vector<ChunkReader> chunks_;
   std::vector<int> other_fields_;
   std::unique_ptr<ArrowBatches> others_;
