@@ -90,8 +90,9 @@ void Session::serve() {
     while (auto message = reader_.next()) handle(*message);
     // FILES has its descriptors with its first byte: none may be left over.
     if (query_) query_->advance();
-    if (query_ && query_->done()) end_query();
+    // The backend goes on while memory and threads are given back. What it sends next waits for that.
     if (!outbox_.release()) return;
+    if (query_ && query_->done()) end_query();
   }
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "engine/device/query_fault.h"
+#include "engine/execution/deferred_build.h"
 #include "engine/execution/query_output.h"
 #include "engine/profile/stopwatch.h"
 #include "engine/program/decode_program.h"
@@ -196,14 +197,19 @@ void QueryDevice::start_on(const std::vector<uint32_t>& indexes, const Start& st
   if (!device.has_memory(needs.device_bytes))
     throw DeviceError(TB_FALLBACK_DEVICE_MEMORY, "other programs have taken the device's memory");
 
-  // The device's query.
-  const Span span(start.profile, TB_SPAN_START);
+  // The device's query: a table that is kept needs none.
+  const auto start_query = [&device, program = program_, params = start.params, code = code.code,
+                            probed = start.probed, estimated_rows, bytes = grant.device_bytes(),
+                            profile = start.profile, debug_fault = query.debug_fault] {
+    const Span span(profile, TB_SPAN_START);
+    const QueryFaultScope fault(debug_fault);
+    return device.start(program, params, code, probed, estimated_rows, bytes, profile);
+  };
   std::unique_ptr<DeviceQuery> device_query;
-  {
-    QueryFaultScope fault(query.debug_fault);
-    device_query = device.start(program_, start.params, code.code, start.probed, estimated_rows, grant.device_bytes(),
-                                start.profile);
-  }
+  if (program_->sink() == TB_SINK_BUILD)
+    device_query = std::make_unique<DeferredBuild>(start_query);
+  else
+    device_query = start_query();
   slot_memory_ = engine_.slot_memory.take(slots_.total_bytes(), device, start.last_slot_memory);
   device_ = &device;
   indexes_ = indexes;
