@@ -167,7 +167,8 @@ newest_glibc_needed > "$root/GLIBC_NEEDED"
 echo "${bindir#/}" > "$root/BINDIR"
 
 rm -f "$output"/pg_turbine.tar.xz
-tar -C "$work" --owner=0 --group=0 --sort=name -cf - pg_turbine | xz --x86 --lzma2=preset=6,dict=96MiB > "$output/pg_turbine.tar.xz"
+tar -C "$work" --owner=0 --group=0 --sort=name -cf - pg_turbine |
+  xz --x86 --lzma2=preset=6,dict=96MiB > "$output/pg_turbine.tar.xz"
 cp "$repository/packaging/run.sh" "$output/run.sh"
 chmod +x "$output/run.sh"
 size=$(( $(stat -c %s "$output/pg_turbine.tar.xz") / 1048576 ))
