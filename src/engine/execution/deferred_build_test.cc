@@ -88,9 +88,8 @@ TEST(DeferredBuildTest, AnEmptyTableStartsItAtTheEnd) {
 }
 
 TEST(DeferredBuildTest, WhatDoesNotStartFailsItsTasks) {
-  DeferredBuild build([]() -> std::unique_ptr<DeviceQuery> {
-    throw DeviceError(TB_FALLBACK_DEVICE_LOST, "the driver has failed");
-  });
+  DeferredBuild build(
+      []() -> std::unique_ptr<DeviceQuery> { throw DeviceError(TB_FALLBACK_DEVICE_LOST, "the driver has failed"); });
   for (int task = 0; task < 2; task++) {
     bool failed = false;
     build.submit({}, [&failed](const TaskOutcome&, std::exception_ptr error) { failed = error != nullptr; });

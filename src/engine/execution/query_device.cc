@@ -198,9 +198,9 @@ void QueryDevice::start_on(const std::vector<uint32_t>& indexes, const Start& st
     throw DeviceError(TB_FALLBACK_DEVICE_MEMORY, "other programs have taken the device's memory");
 
   // The device's query: a table that is kept needs none.
-  const auto start_query = [&device, program = program_, params = start.params, code = code.code,
-                            probed = start.probed, estimated_rows, bytes = grant.device_bytes(),
-                            profile = start.profile, debug_fault = query.debug_fault] {
+  const auto start_query = [&device, program = program_, params = start.params, code = code.code, probed = start.probed,
+                            estimated_rows, bytes = grant.device_bytes(), profile = start.profile,
+                            debug_fault = query.debug_fault] {
     const Span span(profile, TB_SPAN_START);
     const QueryFaultScope fault(debug_fault);
     return device.start(program, params, code, probed, estimated_rows, bytes, profile);
