@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """several_gpus.py - a query on one GPU and the same query on all of them.
 
-A fact table and three dimensions, or SSB's tables (`--ssb SCALE`), made by several sessions, cached. Each query runs on each GPU alone, on all of them
-(pg_turbine.split_over_gpus = on), and as `auto` chooses, in turns: medians of the whole query's time and of its kernels.
+A fact table and three dimensions, or SSB's tables (`--ssb SCALE`), made by several sessions, cached. Each query runs on
+each GPU alone, on all of them (pg_turbine.split_over_gpus = on), and as `auto` chooses, in turns: medians of the whole
+query's time and of its kernels.
 Answers are compared with those of PostgreSQL's own plan, or with `--no-postgres` with those of the first GPU. Then several
 sessions at once. Writes several_gpus.json. Exit status 1 if an answer differed.
 Called by hand, on a machine with several GPUs.
