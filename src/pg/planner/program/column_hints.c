@@ -16,6 +16,7 @@
 #include "utils/lsyscache.h"
 
 #include "pg/cache/cache_policy.h"
+#include "pg/convert/type_map.h"
 #include "pg/planner/program/column_hints.h"
 #include "pg/planner/planning.h"
 #include "pg/plans/our_nodes.h"
@@ -29,17 +30,36 @@ typedef struct ColumnHint
 	Bitmapset *columns;
 } ColumnHint;
 
-/* Of the probe side; nothing for rows of plans, or files. */
+/* Whether a load reads the column: a numeric without precision and scale it leaves out. */
+static bool
+is_loadable(Oid relid, AttrNumber attnum)
+{
+	Oid		   typid;
+	int32	   typmod;
+	Oid		   collation;
+	TbTypeInfo info;
+
+	get_atttypetypmodcoll(relid, attnum, &typid, &typmod, &collation);
+	return tb_type_of(typid, typmod, &info);
+}
+
+/* Of the probe side. None if a load would leave one out, since all are needed. */
 static Bitmapset *
-columns_of_program(const TbProgram *program)
+columns_of_program(Oid relid, const TbProgram *program)
 {
 	const TbColumn *columns = (const TbColumn *) ((const char *) program +
 												  program->columns.offset);
 	Bitmapset	   *result = NULL;
 
 	for (uint32 i = 0; i < program->columns.count; i++)
-		if (columns[i].join == 0 && columns[i].attnum > 0)
-			result = bms_add_member(result, columns[i].attnum);
+	{
+		/* Tuple ids are loaded in any case. */
+		if (columns[i].join != 0 || columns[i].attnum == 0)
+			continue;
+		if (!is_loadable(relid, columns[i].attnum))
+			return NULL;
+		result = bms_add_member(result, columns[i].attnum);
+	}
 	return result;
 }
 
@@ -47,28 +67,27 @@ void
 tb_column_hints_note(Oid relid, const TbProgram *program, const TbWork *work)
 {
 	List	 **hints = &tb_planning()->column_hints;
+	ColumnHint *hint;
 	Bitmapset *columns;
 	ListCell  *lc;
 
 	if (!tb_cache_background_load || !OidIsValid(relid) || program == NULL ||
 		work->cached >= work->cacheable)
 		return;
-	columns = columns_of_program(program);
+	columns = columns_of_program(relid, program);
 	if (columns == NULL)
 		return;
 	/* One hint a table: shapes of a node differ little in what they read. */
 	foreach(lc, *hints)
 	{
-		ColumnHint *hint = lfirst(lc);
-
+		hint = lfirst(lc);
 		if (hint->relid == relid)
 		{
 			hint->columns = bms_add_members(hint->columns, columns);
 			return;
 		}
 	}
-	ColumnHint *hint = palloc(sizeof(ColumnHint));
-
+	hint = palloc(sizeof(ColumnHint));
 	hint->relid = relid;
 	hint->columns = columns;
 	*hints = lappend(*hints, hint);
