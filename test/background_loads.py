@@ -39,14 +39,6 @@ TABLE = f"""
 """
 
 
-def blocks(session, sql):
-    """{'Cached Blocks': ...} of the plan's first node of ours that reads a table; the rows come again."""
-    for node in workload.explain(session, sql):
-        if node.get("Custom Plan Provider", "").startswith("Gpu"):
-            return node
-    return {}
-
-
 class BackgroundLoads:
     def __init__(self, server, bench):
         self.server, self.bench = server, bench
@@ -93,8 +85,8 @@ class BackgroundLoads:
         self.same("first run", sql)
         self.bench.equal("the first run has them loaded", self.wait("asked_twice") is not None, True)
         direct = int(self.session.value("SELECT value FROM turbine.stat_queries WHERE counter = 'blocks_direct'"))
-        node = blocks(self.session, sql)
-        self.bench.equal("of the second run's node", node.get("Custom Plan Provider") in ("GpuSort", "GpuPreAgg"), True)
+        node = workload.custom_scan(workload.explain(self.session, sql))
+        self.bench.equal("the second run's node groups", node["Custom Plan Provider"] in ("GpuSort", "GpuPreAgg"), True)
         self.bench.equal("it reads no page", int(self.session.value(
             "SELECT value FROM turbine.stat_queries WHERE counter = 'blocks_direct'")), direct)
         self.same("second run", sql)
@@ -174,7 +166,6 @@ class BackgroundLoads:
         print(f"  {used / 1e6:.1f} MB cached")
         sql = self.report("asked")
         self.same("full", sql)
-        print("  full:", blocks(self.plain, "SELECT 1"), self.cached("asked"))
         time.sleep(QUIET_SECONDS)
         self.bench.equal("nothing is loaded into a full cache", WANTED & self.cached("asked"), set())
 
