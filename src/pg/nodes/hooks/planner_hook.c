@@ -78,8 +78,8 @@ plan_once(Query *parse, const char *query_string, int cursor_options, ParamListI
 		else
 			result = standard_planner(parse, query_string, cursor_options, params);
 		tb_append_relations_separate(result);
-		tb_compile_hints_send();
 		tb_column_hints_send(result);
+		tb_compile_hints_send();
 	}
 	PG_FINALLY();
 	{

@@ -263,7 +263,8 @@ note_missing_columns(List *stages, double now, double later, const Rival *rival)
 	{
 		const TbStage *stage = lfirst(lc);
 
-		tb_column_hints_note(stage->info.relid, stage->program, &stage->info.work);
+		tb_column_hints_note(stage->info.relid, stage->program, &stage->info.work,
+							 rival->us < SLOW_US ? NIL : stages);
 	}
 }
 
@@ -452,7 +453,7 @@ our_us(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, const TbProgram *
 
 	if (us >= rival->us && tb_guc_enable_cache && work->stays_cached &&
 		!tb_planning_is_recording() && tb_cost_load_pays(now, later, rival->us))
-		tb_column_hints_note(root->simple_rte_array[rel->relid]->relid, program, work);
+		tb_column_hints_note(root->simple_rte_array[rel->relid]->relid, program, work, NIL);
 	return us;
 }
 

@@ -18,6 +18,7 @@
 #include "pg/cache/cache_policy.h"
 #include "pg/convert/type_map.h"
 #include "pg/planner/program/column_hints.h"
+#include "pg/planner/program/compile_hints.h"
 #include "pg/planner/planning.h"
 #include "pg/plans/our_nodes.h"
 #include "pg/plans/plan_walk.h"
@@ -28,6 +29,7 @@ typedef struct ColumnHint
 {
 	Oid		   relid;
 	Bitmapset *columns;
+	List	  *stages; /* of nodes that want them */
 } ColumnHint;
 
 /* Whether a load reads the column: a numeric without precision and scale it leaves out. */
@@ -64,7 +66,7 @@ columns_of_program(Oid relid, const TbProgram *program)
 }
 
 void
-tb_column_hints_note(Oid relid, const TbProgram *program, const TbWork *work)
+tb_column_hints_note(Oid relid, const TbProgram *program, const TbWork *work, List *stages)
 {
 	List	 **hints = &tb_planning()->column_hints;
 	ColumnHint *hint;
@@ -84,12 +86,14 @@ tb_column_hints_note(Oid relid, const TbProgram *program, const TbWork *work)
 		if (hint->relid == relid)
 		{
 			hint->columns = bms_add_members(hint->columns, columns);
+			hint->stages = list_concat_unique_ptr(hint->stages, stages);
 			return;
 		}
 	}
 	hint = palloc(sizeof(ColumnHint));
 	hint->relid = relid;
 	hint->columns = columns;
+	hint->stages = list_copy(stages);
 	*hints = lappend(*hints, hint);
 }
 
@@ -115,9 +119,11 @@ ask_for(const RangeTblEntry *rte)
 	{
 		const ColumnHint *hint = lfirst(lc);
 
-		if (is_part_of(rte, hint->relid))
-			tb_wanted_columns_ask(rte->relid, tb_columns_in_leaf(hint->relid, rte->relid,
-																 hint->columns));
+		if (!is_part_of(rte, hint->relid))
+			continue;
+		tb_wanted_columns_ask(rte->relid,
+							  tb_columns_in_leaf(hint->relid, rte->relid, hint->columns));
+		tb_compile_hints_note(hint->stages);
 	}
 }
 

@@ -17,10 +17,13 @@
 
 /* Of a node that loses: the columns that its program reads of the table, which may be
  * partitioned. Nothing of the program may change until the run ends. Of rows of plans, and
- * where all is cached, nothing is noted. */
-extern void tb_column_hints_note(Oid relid, const TbProgram *program, const TbWork *work);
+ * where all is cached, nothing is noted. `stages`: all of the node's (TbStage), whose code
+ * is to be there when the columns are; NIL: none. */
+extern void tb_column_hints_note(Oid relid, const TbProgram *program, const TbWork *work,
+								 List *stages);
 
-/* Asks for the columns that the run has noted, of tables that the plan scans. */
+/* Asks for the columns that the run has noted, of tables that the plan scans. Before
+ * tb_compile_hints_send. */
 extern void tb_column_hints_send(const PlannedStmt *stmt);
 
 #endif
