@@ -145,6 +145,21 @@ class BackgroundLoads:
         self.bench.equal("nothing is logged of it", [line for line in self.server.logfile.read_text().splitlines()
                                                      if "ERROR:" in line and "canceling statement" not in line], [])
 
+    def drop_database(self):
+        """Of which a table is being loaded, slowly."""
+        self.session.query("CREATE DATABASE short_lived TEMPLATE template1")
+        with self.server.connect("short_lived") as inside:
+            kept, self.session = self.session, inside
+            self.table("inside")
+            inside.query(self.report("inside"))
+            self.session = kept
+        other = self.server.connect()
+        other.send("SELECT pg_sleep(120)")
+        time.sleep(0.5)
+        self.session.query("DROP DATABASE short_lived")
+        other.cancel()
+        self.bench.equal("the database is gone", self.session.query("SELECT 1 FROM pg_database WHERE datname = 'short_lived'"), [])
+
     def switched_off(self):
         self.table("off")
         self.session.query("ALTER SYSTEM SET pg_turbine.cache_background_load = off")
@@ -180,6 +195,7 @@ def main():
         loads.beside_others()
         loads.changed_meanwhile()
         loads.dropped_meanwhile()
+        loads.drop_database()
         loads.switched_off()
     with cluster.Cluster("background-loads-full", settings={**SETTINGS, "pg_turbine.cache_size_host": "12MB"}) as server:
         server.wait_for_service()

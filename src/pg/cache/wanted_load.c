@@ -1,13 +1,16 @@
 /*
  * wanted_load.c - see wanted_load.h.
  *
- * Planning asks for columns (planner/program/column_hints.c), the supervisor starts a worker
- * in their database, one at a time, and the worker loads what is asked for there and ends.
+ * Planning asks for columns (planner/program/column_hints.c), the supervisor starts a
+ * worker in their database, one at a time, and the worker loads what is asked for there and
+ * ends.
  *
  * A table is loaded in slices, each a query in a transaction of its own: so no snapshot
  * grows old, nobody waits long for a lock of the table, and before each slice the worker
  * looks whether there is still room and whether others need the processors. If any session
- * runs a statement, the worker rests nine times as long as the slice took.
+ * runs a statement, the worker rests nine times as long as the slice took. A worker ends
+ * after some seconds, and another one goes on a while later, so that DROP DATABASE finds a
+ * moment in which none is there.
  *
  * Must never wait for a lock, push anything out of the cache, or load what a table's
  * policy forbids. What a query would not keep, a load does not keep either.
@@ -51,11 +54,17 @@
 /* Looks at what others do while resting. */
 #define LOOK_EVERY_MS 20
 
+/* A worker begins no further slice after so long. Between two of them: longer than DROP
+ * DATABASE, which waits for five seconds, takes between two looks. */
+#define WORKER_LIFE_MS 2000
+#define BETWEEN_WORKERS_MS 300
+
 /* == The supervisor's side == */
 
 static BackgroundWorkerHandle *wanted_loader;	/* NULL: none */
 static Oid					   loader_database; /* in which it is */
 static uint64				   taken_before;	/* it began */
+static TimestampTz			   next_loader;		/* when it may be started */
 
 static void
 note_loader_ended(void)
@@ -63,6 +72,7 @@ note_loader_ended(void)
 	/* One that took nothing could not connect: another one could not either. */
 	tb_wanted_columns_forsake(loader_database, tb_wanted_columns_taken() == taken_before);
 	loader_database = InvalidOid;
+	next_loader = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), BETWEEN_WORKERS_MS);
 }
 
 bool
@@ -77,6 +87,8 @@ tb_wanted_load_step(void)
 	database = tb_wanted_columns_database();
 	if (!OidIsValid(database))
 		return false;
+	if (GetCurrentTimestamp() < next_loader)
+		return true;
 	taken_before = tb_wanted_columns_taken();
 	if (tb_cache_background_load)
 		wanted_loader = tb_database_worker_start("pg_turbine background loader",
@@ -94,11 +106,11 @@ tb_wanted_load_step(void)
 /* A table on its way into the cache. */
 typedef struct WantedLoad
 {
-	Oid				 relid;
-	const Bitmapset *columns;
-	BlockNumber		 next;	 /* the first block of the next slice */
-	int				 rounds; /* transactions so far */
-	bool			 more;	 /* another one is due */
+	Oid			relid;
+	Bitmapset  *columns;
+	BlockNumber next;	/* the first block of the next slice */
+	int			rounds; /* transactions so far */
+	bool		more;	/* another one is due */
 } WantedLoad;
 
 /* Whether a session runs a statement; its parallel workers are not counted besides it. */
@@ -111,7 +123,8 @@ others_run_statements(void)
 	count = pgstat_fetch_stat_numbackends();
 	for (int i = 1; i <= count; i++)
 	{
-		const PgBackendStatus *status = &pgstat_get_local_beentry_by_index(i)->backendStatus;
+		const PgBackendStatus *status = &pgstat_get_local_beentry_by_index(i)
+											 ->backendStatus;
 
 		if (status->st_backendType == B_BACKEND && status->st_state == STATE_RUNNING)
 			return true;
@@ -119,22 +132,23 @@ others_run_statements(void)
 	return false;
 }
 
-/* Between two slices, and before the first. */
-static void
-let_others_run(long most_ms)
+/* Rests until then, or until nobody runs a statement. False: the worker's life has ended
+ * before. */
+static bool
+let_others_run(TimestampTz until, TimestampTz end_of_life)
 {
-	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), most_ms);
-	long		left;
+	TimestampTz now;
 
 	CHECK_FOR_INTERRUPTS();
-	while ((left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end)) > 0 &&
+	while ((now = GetCurrentTimestamp()) < Min(until, end_of_life) &&
 		   others_run_statements())
 	{
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 Min(left, LOOK_EVERY_MS), PG_WAIT_EXTENSION);
+						 LOOK_EVERY_MS, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
+	return now < end_of_life;
 }
 
 /* The table, if it is there, may be loaded, and nobody changes it; else NULL. */
@@ -176,6 +190,8 @@ load_slice(void *argument)
 		return;
 	nblocks = RelationGetNumberOfBlocks(rel);
 	relation_close(rel, NoLock);
+	if (!tb_service_is_up())
+		return;
 	if (load->rounds == 0)
 		(void) tb_cache_progress_begin(load->relid,
 									   (uint64) nblocks *
@@ -192,39 +208,47 @@ load_slice(void *argument)
 	if (!tb_cache_load_blocks(load->relid, load->columns, load->next, end))
 		return;
 	/* Of a table of which nothing is kept the rest is not read. */
-	load->more = load->rounds > 0 || tb_cached_bytes(load->relid) > 0;
+	load->more = load->next > 0 || tb_cached_bytes(load->relid) > 0;
 	load->next = end;
 }
 
+/* Until the table is loaded, or the worker's life ends. */
 static void
-load_wanted(Oid relid, const Bitmapset *columns)
+load_wanted(WantedLoad *load, TimestampTz end_of_life)
 {
-	WantedLoad	load = {.relid = relid, .columns = columns, .more = true};
-	TimestampTz began;
 	long		took_ms = LOOK_EVERY_MS;
+	TimestampTz rested;
 
-	for (; load.more; load.rounds++)
+	for (load->more = true; load->more; load->rounds++)
 	{
-		let_others_run(took_ms * REST_TIMES);
+		TimestampTz began = GetCurrentTimestamp();
+
+		/* The next worker rests for what is left. */
+		rested = TimestampTzPlusMilliseconds(began, took_ms * REST_TIMES);
+		if (!let_others_run(rested, end_of_life))
+			break;
 		began = GetCurrentTimestamp();
-		load.more = false;
-		tb_in_own_transaction(load_slice, &load);
+		load->more = false;
+		tb_in_own_transaction(load_slice, load);
 		took_ms = TimestampDifferenceMilliseconds(began, GetCurrentTimestamp());
 	}
 	tb_cache_progress_end();
 	ereport(DEBUG1,
-			(errmsg_internal("loaded columns of relation %u up to block %u", relid,
-							 load.next)));
+			(errmsg_internal("loaded columns of relation %u up to block %u", load->relid,
+							 load->next)));
+	if (load->more)
+		tb_wanted_columns_pause(load->relid, load->next, rested);
+	else
+		tb_wanted_columns_end(load->relid);
 }
 
 void
 tb_wanted_load_main(Datum database)
 {
+	TimestampTz	  end;
 	MemoryContext context = AllocSetContextCreate(TopMemoryContext,
 												  "pg_turbine background loader",
 												  ALLOCSET_DEFAULT_SIZES);
-	Oid			  relid;
-	Bitmapset	 *columns;
 
 	/* As a backend's: it ends where it looks for interrupts, and nowhere else. */
 	pqsignal(SIGTERM, die);
@@ -233,10 +257,14 @@ tb_wanted_load_main(Datum database)
 	/* No other worker takes part. */
 	SetConfigOption("max_parallel_workers_per_gather", "0", PGC_USERSET, PGC_S_SESSION);
 	MemoryContextSwitchTo(context);
-	while (tb_wanted_columns_take(&relid, &columns))
+	end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), WORKER_LIFE_MS);
+	while (GetCurrentTimestamp() < end)
 	{
-		load_wanted(relid, columns);
-		tb_wanted_columns_end(relid);
+		WantedLoad load = {0};
+
+		if (!tb_wanted_columns_take(&load.relid, &load.columns, &load.next))
+			break;
+		load_wanted(&load, end);
 		MemoryContextReset(context);
 	}
 }

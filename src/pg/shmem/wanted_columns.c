@@ -94,8 +94,10 @@ enter_wanted(TbSharedState *shared, Oid relid, const Bitmapset *columns)
 		*table = (TbWantedTable) {.database = MyDatabaseId, .relid = relid};
 	}
 	/* A load under way is not told: who needs more asks again when it has ended. */
-	if (table->state == TB_WANTED_LOADING || add_columns(table, columns) == 0 ||
-		table->state == TB_WANTED_WAITING)
+	if (table->state == TB_WANTED_LOADING || add_columns(table, columns) == 0)
+		return false;
+	table->next = 0;
+	if (table->state == TB_WANTED_WAITING)
 		return false;
 	table->state = TB_WANTED_WAITING;
 	pg_atomic_fetch_add_u32(&shared->wanted_count, 1);
@@ -137,12 +139,14 @@ tb_wanted_columns_database(void)
 {
 	TbSharedState *shared = tb_shared_state();
 	Oid			   database = InvalidOid;
+	TimestampTz	   now = GetCurrentTimestamp();
 
 	if (shared == NULL || pg_atomic_read_u32(&shared->wanted_count) == 0)
 		return InvalidOid;
 	LWLockAcquire(shared->lock, LW_SHARED);
 	for (int i = 0; i < TB_MAX_WANTED && !OidIsValid(database); i++)
-		if (shared->wanted[i].state == TB_WANTED_WAITING)
+		if (shared->wanted[i].state == TB_WANTED_WAITING &&
+			shared->wanted[i].not_before <= now)
 			database = shared->wanted[i].database;
 	LWLockRelease(shared->lock);
 	return database;
@@ -160,17 +164,19 @@ columns_of_wanted(const TbWantedTable *table)
 }
 
 bool
-tb_wanted_columns_take(Oid *relid, Bitmapset **columns)
+tb_wanted_columns_take(Oid *relid, Bitmapset **columns, BlockNumber *next)
 {
 	TbSharedState *shared = tb_shared_state();
 	TbWantedTable  taken = {0};
+	TimestampTz	   now = GetCurrentTimestamp();
 
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
 	for (int i = 0; i < TB_MAX_WANTED; i++)
 	{
 		TbWantedTable *table = &shared->wanted[i];
 
-		if (table->state != TB_WANTED_WAITING || table->database != MyDatabaseId)
+		if (table->state != TB_WANTED_WAITING || table->database != MyDatabaseId ||
+			table->not_before > now)
 			continue;
 		table->state = TB_WANTED_LOADING;
 		shared->wanted_taken++;
@@ -180,6 +186,7 @@ tb_wanted_columns_take(Oid *relid, Bitmapset **columns)
 	LWLockRelease(shared->lock);
 	/* Memory is allocated outside the lock. */
 	*relid = taken.relid;
+	*next = taken.next;
 	*columns = columns_of_wanted(&taken);
 	return taken.state == TB_WANTED_LOADING;
 }
@@ -192,6 +199,23 @@ end_wanted(TbSharedState *shared, TbWantedTable *table)
 	table->generation = tb_devices_generation();
 	table->ended_at = GetCurrentTimestamp();
 	pg_atomic_fetch_sub_u32(&shared->wanted_count, 1);
+}
+
+void
+tb_wanted_columns_pause(Oid relid, BlockNumber next, TimestampTz not_before)
+{
+	TbSharedState *shared = tb_shared_state();
+	TbWantedTable *table;
+
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	table = find_wanted(shared, MyDatabaseId, relid);
+	if (table != NULL && table->state == TB_WANTED_LOADING)
+	{
+		table->state = TB_WANTED_WAITING;
+		table->next = next;
+		table->not_before = not_before;
+	}
+	LWLockRelease(shared->lock);
 }
 
 void

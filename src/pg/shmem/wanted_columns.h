@@ -13,6 +13,7 @@
 #include "access/htup_details.h"
 #include "datatype/timestamp.h"
 #include "nodes/bitmapset.h"
+#include "storage/block.h"
 
 typedef enum TbWantedState
 {
@@ -30,8 +31,10 @@ typedef struct TbWantedTable
 	TbWantedState state;
 	Oid			  database;
 	Oid			  relid; /* with storage: a leaf */
+	BlockNumber	  next;	 /* the first block that is not loaded yet */
 	uint64		  generation;
 	TimestampTz	  ended_at;
+	TimestampTz	  not_before; /* it is not loaded any further */
 	uint64		  columns[TB_WANTED_WORDS];
 } TbWantedTable;
 
@@ -48,12 +51,14 @@ extern void tb_wanted_columns_ask(Oid relid, const Bitmapset *columns);
  * asked for each table that is planned. */
 extern bool tb_wanted_columns_are_coming(Oid relid);
 
-/* A database that has tables waiting; invalid: there is none. */
+/* A database that has tables waiting, to be loaded now; invalid: there is none. */
 extern Oid tb_wanted_columns_database(void);
 
-/* By the one that loads: the next table of this database that waits, and its columns, in
- * the current memory context. False: there is none. */
-extern bool tb_wanted_columns_take(Oid *relid, Bitmapset **columns);
+/* By the one that loads: the next table of this database that waits, its columns, in the
+ * current memory context, and where to begin. False: there is none. */
+extern bool tb_wanted_columns_take(Oid *relid, Bitmapset **columns, BlockNumber *next);
+/* It waits again, to be loaded from a block on at a later time. */
+extern void tb_wanted_columns_pause(Oid relid, BlockNumber next, TimestampTz not_before);
 /* Its load has ended. */
 extern void tb_wanted_columns_end(Oid relid);
 

@@ -3,8 +3,8 @@
  * run of the planner ends.
  *
  * A plan scans a table if it reads all of it, or of a partition, row by row or by a
- * GpuScan. An index, or BRIN, may lead to a few pages of it: such plans ask for nothing. Nor
- * do nodes of ours that read columns, since what they read is cached by that.
+ * GpuScan. An index, or BRIN, may lead to a few pages of it: such plans ask for nothing.
+ * Nor do nodes of ours that read columns, since what they read is cached by that.
  *
  * Owns nothing: the list is the run's. Must never make planning fail.
  */
@@ -68,10 +68,10 @@ columns_of_program(Oid relid, const TbProgram *program)
 void
 tb_column_hints_note(Oid relid, const TbProgram *program, const TbWork *work, List *stages)
 {
-	List	 **hints = &tb_planning()->column_hints;
+	List	  **hints = &tb_planning()->column_hints;
 	ColumnHint *hint;
-	Bitmapset *columns;
-	ListCell  *lc;
+	Bitmapset  *columns;
+	ListCell   *lc;
 
 	if (!tb_cache_background_load || !OidIsValid(relid) || program == NULL ||
 		work->cached >= work->cacheable)

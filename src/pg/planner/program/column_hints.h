@@ -3,8 +3,8 @@
  * them.
  *
  * If the plan that is taken scans the table, they are loaded in the background
- * (cache/wanted_load.c), so that the next planning finds them: else a query that is a little
- * cheaper each time than reading the columns once would take its time many times.
+ * (cache/wanted_load.c), so that the next planning finds them: else a query that is a
+ * little cheaper each time than reading the columns once would take its time many times.
  */
 #ifndef TURBINE_PG_PLANNER_PROGRAM_COLUMN_HINTS_H
 #define TURBINE_PG_PLANNER_PROGRAM_COLUMN_HINTS_H
