@@ -280,6 +280,9 @@ SUITES = {
     "paid-plans": Suite(
         PYTHON + ["test/paid_plans.py"],
         "columns are read into the cache if many plans would have gained, and only then"),
+    "background-loads": Suite(
+        PYTHON + ["test/background_loads.py"],
+        "columns that a query would gain from are loaded in the background, beside others, and only then"),
     "file-scans": Suite(
         PACKAGES_PYTHON + ["test/file_scans.py"],
         "the engine reads declared types, changed files and all encodings of Parquet"),

@@ -39,7 +39,7 @@ SECTIONS = (
         "memory_budget", "cache_size_host", "cache_size_gpu", "host_threads", "admission_wait", "compile_wait",
         "file_reader_memory")),
     ("Reading and loading", "", ("direct_threshold", "storage_path", "storage_direct_share", "cache_autoload",
-                                 "gpu_tablespace_map")),
+                                 "cache_background_load", "gpu_tablespace_map")),
     ("Results and exports", "", ("export_lifetime", "export_socket")),
     ("CUDA functions", "", ("cuda_home", "plcuda_processes", "plcuda_memory", "plcuda_cache_size")),
     ("Diagnosis and installation", "", ("trace_file", "service_path")),

@@ -37,9 +37,6 @@
 #define LIST_PATH TB_SERVICE_DIRECTORY "/cached_columns"
 #define LIST_VERSION 1
 
-/* Of the cache's size: what is then left has room while tables are loaded. */
-#define MOST_LOADED 0.9
-
 /* Each takes a worker's start; the first ones in the list are loaded. */
 #define MOST_DATABASES 1024
 
@@ -277,16 +274,6 @@ columns_of_file(const ColumnList *list, uint32 i)
 	return attnums;
 }
 
-/* What would push out what was loaded before it is not loaded. */
-static bool
-has_room(void)
-{
-	TbFailure		 why;
-	TbCacheReported *report = tb_cache_report(&why);
-
-	return report != NULL && report->used < report->capacity * MOST_LOADED;
-}
-
 /* The columns of one file. */
 typedef struct FileColumns
 {
@@ -327,7 +314,7 @@ tb_cache_autoload_main(Datum database)
 			attnums = columns_of_file(&list, i);
 		if (attnums == NULL)
 			continue;
-		if (!has_room())
+		if (!tb_cache_has_room())
 			break;
 		tb_in_own_transaction(load_listed, &(FileColumns) {&list.columns[i], attnums});
 	}

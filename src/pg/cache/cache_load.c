@@ -3,7 +3,8 @@
  *
  * A load is a query that counts the values of columns: it takes the way of every query, so
  * visibility, rights and what may be kept are decided in one place. Called by SQL and by
- * the workers of cache_autoload.c. Must leave the session's settings as they were.
+ * the workers of cache_autoload.c, wanted_load.c and pin_keeper.c. Must leave the session's
+ * settings as they were.
  *
  * An obstacle is why the column cache would keep nothing of a table. It says beforehand
  * what planner/relation_check.c and source/heap/visibility/direct_classify.c would decide
@@ -165,10 +166,10 @@ known_columns(Relation rel, const Bitmapset *attnums)
 	return result;
 }
 
-static int
-passes_of(const Bitmapset *columns)
+int
+tb_cache_load_passes(const Bitmapset *attnums)
 {
-	return (bms_num_members(columns) + COLUMNS_OF_A_PASS - 1) / COLUMNS_OF_A_PASS;
+	return (bms_num_members(attnums) + COLUMNS_OF_A_PASS - 1) / COLUMNS_OF_A_PASS;
 }
 
 /* One pass, over the columns from `*attnum` on. */
@@ -215,7 +216,7 @@ run_passes(Relation rel, const Bitmapset *columns)
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	for (int pass = passes_of(columns); pass > 0; pass--)
+	for (int pass = tb_cache_load_passes(columns); pass > 0; pass--)
 	{
 		char *sql = query_of(rel, columns, &attnum);
 
@@ -227,7 +228,13 @@ run_passes(Relation rel, const Bitmapset *columns)
 	(void) SPI_finish();
 }
 
-static bool loading = false;
+/* The load that runs in this backend. */
+static bool		   loading = false;
+static bool		   load_has_range = false; /* it is of the blocks from `load_first` on */
+static BlockNumber load_first;
+static BlockNumber load_end;
+static int		   passes_read; /* by turbined, to their end */
+static bool		   all_read;	/* by turbined, in the last load */
 
 bool
 tb_cache_is_loading(void)
@@ -235,21 +242,44 @@ tb_cache_is_loading(void)
 	return loading;
 }
 
+bool
+tb_cache_load_range(BlockNumber *first, BlockNumber *end)
+{
+	if (!loading || !load_has_range)
+		return false;
+	*first = load_first;
+	*end = load_end;
+	return true;
+}
+
+void
+tb_cache_load_note_read(void)
+{
+	passes_read++;
+}
+
 static void
 run_with_progress(Relation rel, const Bitmapset *columns)
 {
-	(void) tb_cache_progress_begin(RelationGetRelid(rel),
-								   (uint64) RelationGetNumberOfBlocks(rel) *
-									   passes_of(columns));
+	/* That of ranges shows who asked for them. */
+	if (!load_has_range)
+		(void) tb_cache_progress_begin(RelationGetRelid(rel),
+									   (uint64) RelationGetNumberOfBlocks(rel) *
+										   tb_cache_load_passes(columns));
 	loading = true;
+	all_read = false;
+	passes_read = 0;
 	PG_TRY();
 	{
 		run_passes(rel, columns);
+		all_read = passes_read == tb_cache_load_passes(columns);
 	}
 	PG_FINALLY();
 	{
 		loading = false;
-		tb_cache_progress_end();
+		if (!load_has_range)
+			tb_cache_progress_end();
+		load_has_range = false;
 	}
 	PG_END_TRY();
 }
@@ -270,6 +300,37 @@ tb_cache_load(Oid relid, const Bitmapset *attnums, const char *device)
 	run_with_progress(rel, known_columns(rel, attnums));
 	AtEOXact_GUC(true, nest_level);
 	table_close(rel, NoLock);
+}
+
+bool
+tb_cache_load_blocks(Oid relid, const Bitmapset *attnums, BlockNumber first,
+					 BlockNumber end)
+{
+	load_has_range = true;
+	load_first = first;
+	load_end = end;
+	PG_TRY();
+	{
+		tb_cache_load(relid, attnums, "cpu");
+	}
+	PG_FINALLY();
+	{
+		load_has_range = false;
+	}
+	PG_END_TRY();
+	return all_read;
+}
+
+/* Of the cache's size: what is then left has room while tables are loaded. */
+#define MOST_LOADED 0.9
+
+bool
+tb_cache_has_room(void)
+{
+	TbFailure		 why;
+	TbCacheReported *report = tb_cache_report(&why);
+
+	return report != NULL && report->used < report->capacity * MOST_LOADED;
 }
 
 uint64

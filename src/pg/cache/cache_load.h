@@ -8,6 +8,7 @@
 
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
+#include "storage/block.h"
 #include "utils/array.h"
 
 /*
@@ -24,6 +25,28 @@ extern void tb_cache_load(Oid relid, const Bitmapset *attnums, const char *devic
  * why. Returns what is cached of them then. */
 extern uint64 tb_cache_load_tables(Oid top, List *tables, const Bitmapset *attnums,
 								   const char *device);
+
+/*
+ * Loads, as tb_cache_load, the blocks from `first` on, `end` not included, onto the host,
+ * and shows no progress. False: turbined did not read them, and PostgreSQL's plan has read
+ * the whole table in its place.
+ */
+extern bool tb_cache_load_blocks(Oid relid, const Bitmapset *attnums, BlockNumber first,
+								 BlockNumber end);
+
+/* By the sources of a query: the blocks of which the load of this backend is. False: it is
+ * of all, or there is none. */
+extern bool tb_cache_load_range(BlockNumber *first, BlockNumber *end);
+
+/* By the sources of a query, when turbined has come to the end of their blocks. */
+extern void tb_cache_load_note_read(void);
+
+/* Passes over the table that a load of so many columns takes. */
+extern int tb_cache_load_passes(const Bitmapset *attnums);
+
+/* Whether there is room for another load: what would push out what is cached is not loaded
+ * unasked. */
+extern bool tb_cache_has_room(void);
 
 /* A table's columns by their names. Raises errors for those that it has not, and for none.
  */

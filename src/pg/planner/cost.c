@@ -25,6 +25,7 @@
 #include "pg/planner/planning.h"
 #include "pg/shmem/cache_advice.h"
 #include "pg/shmem/device_list.h"
+#include "pg/shmem/wanted_columns.h"
 
 #define US_PER_UNIT TB_US_PER_UNIT
 
@@ -147,6 +148,7 @@
  * so many later runs save what that takes longer; and while nobody has code, since a GPU's
  * first run compiles for 0.25 to 1.2 s, the host's for 0.02 to 0.1. */
 #define RUNS_TO_PAY 16.0
+#define LEAST_GAIN_US 1000.0
 #define GPU_COMPILE_US 250000.0
 /* What is cached to that share is filled: the rest may be what changes all the time. */
 #define LEAST_CACHED 0.5
@@ -191,7 +193,9 @@ tb_cost_work(Oid relid, const RelOptInfo *rel, double passing, const TbProgramCo
 	work.program = *program;
 	work.cached = tb_cost_cached(relid, program);
 	work.stays_cached = OidIsValid(relid) && tb_advice_stays(relid, program->attributes);
-	if (tb_guc_enable_cache && OidIsValid(relid) && !program->rows)
+	/* What is being loaded need not be read. */
+	if (tb_guc_enable_cache && OidIsValid(relid) && !program->rows &&
+		!tb_wanted_columns_are_coming(relid))
 		work.paid_us = tb_advice_paid_us(relid);
 	return work;
 }
@@ -563,6 +567,14 @@ bool
 tb_cost_is_promising(double later, double rival_us)
 {
 	return later < rival_us * PROMISING;
+}
+
+/* The load takes nobody's time, so less need be gained than by a node that reads now. */
+bool
+tb_cost_load_pays(double now, double later, double rival_us)
+{
+	return later < rival_us * CLEARLY && rival_us - later >= LEAST_GAIN_US &&
+		now < RUNS_TO_PAY * (rival_us - later);
 }
 
 double

@@ -121,6 +121,10 @@ extern double tb_cost_weighed_us(double now, double later, double rival_us);
 /* Whether it is so much faster later. */
 extern bool tb_cost_is_promising(double later, double rival_us);
 
+/* Whether a load in the background pays: a run takes `rival_us` now, and `later` once the
+ * columns are cached; `now`: what reading and caching them takes. */
+extern bool tb_cost_load_pays(double now, double later, double rival_us);
+
 /* Threads of the service on the host, one for each processor that it may use. */
 extern int tb_cost_processors(void);
 

@@ -53,6 +53,7 @@ typedef struct TbPlanning
 	/* What a run notes, each for its own file. */
 	struct HTAB	   *serial_paths;  /* join/serial_paths.c */
 	List		   *compile_hints; /* TbStage: program/compile_hints.c */
+	List		   *column_hints;  /* program/column_hints.c */
 	List		   *noted_nodes;   /* nodes/offer/noted_nodes.c */
 	List		   *append_levels; /* PlannerInfo: nodes/hooks/plan_passes.c */
 	List		   *shape_samples; /* join/join_grid.c */

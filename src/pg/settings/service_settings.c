@@ -18,6 +18,7 @@ int	  tb_memory_budget_mb = 0;
 int	  tb_cache_size_gpu_mb = -1;
 int	  tb_cache_size_host_mb = -1;
 bool  tb_cache_autoload = true;
+bool  tb_cache_background_load = true;
 int	  tb_admission_wait_ms = 0;
 int	  tb_compile_wait_ms = 0;
 char *tb_export_socket_setting = NULL;
@@ -62,6 +63,13 @@ tb_service_settings_init(void)
 							 "Turn it off if reading the tables would disturb the first "
 							 "minutes after a start.",
 							 &tb_cache_autoload, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable(
+		"pg_turbine.cache_background_load",
+		"Loads in the background columns that queries would gain from.",
+		"Queries whose plan scans a table without them ask for it. "
+		"While other sessions run statements, loading takes a tenth "
+		"of the time.",
+		&tb_cache_background_load, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("pg_turbine.admission_wait",
 							"Sets how long a query may wait for device memory.",
 							"After that the host runs it instead of a GPU, or, "

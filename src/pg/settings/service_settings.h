@@ -16,6 +16,7 @@ extern int	 tb_cache_size_host_mb; /* -1: the service's default */
 extern int	 tb_admission_wait_ms;
 extern int	 tb_compile_wait_ms;
 extern bool	 tb_cache_autoload;
+extern bool	 tb_cache_background_load;
 extern char *tb_export_socket_setting; /* as set; see tb_export_socket_path() */
 extern int	 tb_export_lifetime_s;
 

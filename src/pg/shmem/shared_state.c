@@ -50,6 +50,7 @@ startup_shared_memory(void)
 		memset(shared_state, 0, sizeof(TbSharedState));
 		shared_state->lock = &(GetNamedLWLockTranche(TRANCHE_NAME))->lock;
 		pg_atomic_init_u64(&shared_state->generation, 0);
+		pg_atomic_init_u32(&shared_state->wanted_count, 0);
 		for (int i = 0; i < TB_CODE_SHAPES; i++)
 			pg_atomic_init_u64(&shared_state->code_shapes[i], 0);
 		for (int i = 0; i < TB_FOREGONE_SHAPES; i++)

@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "port/atomics.h"
+#include "storage/latch.h"
 #include "storage/lwlock.h"
 #include "utils/timestamp.h"
 
@@ -22,6 +23,7 @@
 #include "pg/shmem/plcuda_slots.h"
 #include "pg/shmem/storage_places.h"
 #include "pg/shmem/training_progress.h"
+#include "pg/shmem/wanted_columns.h"
 
 #define TB_NONCE_BYTES 16
 
@@ -72,11 +74,15 @@ typedef struct TbSharedState
 
 	TbPinnedDatabase pinned_databases[TB_MAX_PINNED_DATABASES];
 	TbPlcudaSlot	 plcuda[TB_PLCUDA_MOST_PROCESSES];
+	TbWantedTable	 wanted[TB_MAX_WANTED];
+	uint64			 wanted_taken; /* tables of `wanted` that were ever taken */
+	Latch			*supervisor;   /* NULL: it does not run */
 
 	/* atomic */
 	pg_atomic_uint64 code_shapes[TB_CODE_SHAPES];  /* 0: none */
 	pg_atomic_uint64 foregone[TB_FOREGONE_SHAPES]; /* cache_advice.c; 0: none */
 	pg_atomic_uint64 generation;				   /* turbined's; 0 while it is down */
+	pg_atomic_uint32 wanted_count; /* of `wanted`, those that wait or are being loaded */
 	pg_atomic_uint64 counters[TB_COUNTER_COUNT];
 	pg_atomic_uint64 fallbacks[TB_FALLBACK_COUNT];
 	pg_atomic_uint64 host_instead_logged;				 /* TimestampTz, as below */

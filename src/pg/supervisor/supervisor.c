@@ -37,6 +37,7 @@
 #include "pg/bridge/service_topology.h"
 #include "pg/cache/cache_autoload.h"
 #include "pg/cache/pin_keeper.h"
+#include "pg/cache/wanted_load.h"
 #include "pg/settings/service_settings.h"
 #include "pg/settings/tablespace_map.h"
 #include "pg/shmem/device_list.h"
@@ -323,12 +324,25 @@ supervise(void)
 	if (service.state != SERVICE_UP)
 		return POLL_STARTING_MS;
 	tb_pin_keepers_step();
-	return tb_cache_autoload_step() ? POLL_LOADING_MS : TB_DEVICES_LOOK_MS;
+	/* What was cached before comes first. */
+	return tb_cache_autoload_step() || tb_wanted_load_step() ? POLL_LOADING_MS : TB_DEVICES_LOOK_MS;
+}
+
+/* Backends wake the supervisor by it. */
+static void
+share_latch(Latch *latch)
+{
+	TbSharedState *shared = tb_shared_state();
+
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	shared->supervisor = latch;
+	LWLockRelease(shared->lock);
 }
 
 static void
 stop_service_at_exit(int code, Datum arg)
 {
+	share_latch(NULL);
 	tb_devices_withdraw();
 	if (service.state != SERVICE_DOWN)
 		tb_service_stop(service.pid);
@@ -348,6 +362,7 @@ tb_supervisor_main(Datum main_arg)
 	before_shmem_exit(stop_service_at_exit, 0);
 	tb_devices_withdraw();
 	make_nonce();
+	share_latch(MyLatch);
 	round_context = AllocSetContextCreate(TopMemoryContext, "pg_turbine supervisor",
 										  ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(round_context);

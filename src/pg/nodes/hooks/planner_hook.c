@@ -21,6 +21,7 @@
 #include "pg/nodes/rewrite/rewritten_plan.h"
 #include "pg/nodes/rewrite/rewritten_query.h"
 #include "pg/planner/planning.h"
+#include "pg/planner/program/column_hints.h"
 #include "pg/planner/program/compile_hints.h"
 
 static planner_hook_type		previous_planner = NULL;
@@ -77,6 +78,7 @@ plan_once(Query *parse, const char *query_string, int cursor_options, ParamListI
 		else
 			result = standard_planner(parse, query_string, cursor_options, params);
 		tb_append_relations_separate(result);
+		tb_column_hints_send(result);
 		tb_compile_hints_send();
 	}
 	PG_FINALLY();

@@ -197,8 +197,8 @@ cost_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan, int workers, Path 
 		path->rows * path->pathtarget->cost.per_tuple;
 	if (!tb_guc_debug_force_offload)
 		path->total_cost = Max(path->total_cost,
-							   tb_rivals_bound_scan(root, rel, &plan->work, others,
-													workers));
+							   tb_rivals_bound_scan(root, rel, &plan->work, plan->program,
+													others, workers));
 }
 
 static CustomPath *

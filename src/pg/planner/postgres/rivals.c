@@ -26,10 +26,12 @@
 #include "pg/planner/planning.h"
 #include "pg/planner/postgres/postgres_time.h"
 #include "pg/planner/postgres/rivals.h"
+#include "pg/planner/program/column_hints.h"
 #include "pg/planner/program/compile_hints.h"
 #include "pg/planner/program/stage.h"
 #include "pg/settings/guc.h"
 #include "pg/shmem/cache_advice.h"
+#include "pg/shmem/wanted_columns.h"
 #include "pg/source/heap/feeders/feeder_count.h"
 
 /* PostgreSQL's path that ours is compared with. */
@@ -249,23 +251,57 @@ all_stay_cached(List *stages)
 	return true;
 }
 
+/* Stages whose columns are worth a load in the background. */
+static void
+note_missing_columns(List *stages, double now, double later, const Rival *rival)
+{
+	ListCell *lc;
+
+	if (!tb_cost_load_pays(now, later, rival->us))
+		return;
+	foreach(lc, stages)
+	{
+		const TbStage *stage = lfirst(lc);
+
+		tb_column_hints_note(stage->info.relid, stage->program, &stage->info.work,
+							 rival->us < SLOW_US ? NIL : stages);
+	}
+}
+
+static bool
+are_coming(List *stages)
+{
+	ListCell *lc;
+
+	foreach(lc, stages)
+		if (tb_wanted_columns_are_coming(((const TbStage *) lfirst(lc))->info.relid))
+			return true;
+	return false;
+}
+
 /*
  * Stages that lose only because their columns are not cached yet would lose for ever, and
- * the rival, cheap as it is, would take its time each time. What the plans made so far
- * would have saved pays for reading the columns once, and again if they do not stay.
+ * the rival, cheap as it is, would take its time each time. Where the rival scans the
+ * tables, they are loaded in the background (program/column_hints.c). Where it does not, or
+ * nothing can be loaded, what the plans made so far would have saved pays for reading the
+ * columns once, and again if they do not stay.
  */
 static bool
 is_paid_for(PlannerInfo *root, List *stages, Cost cost, const Rival *rival)
 {
 	uint64 shape = ((const TbStage *) llast(stages))->info.work.program.shape;
+	double now = tb_stages_us(root, stages, cost, false);
 	double later = tb_stages_us(root, stages, cost, true);
 	double extra;
 	double foregone;
 
 	if (!tb_guc_enable_cache || shape == 0 || tb_planning_is_recording() ||
-		!tb_cost_is_promising(later, rival->us) || !all_stay_cached(stages))
+		!all_stay_cached(stages))
 		return false;
-	extra = Max(tb_stages_us(root, stages, cost, false) - rival->us, 0);
+	note_missing_columns(stages, now, later, rival);
+	if (!tb_cost_is_promising(later, rival->us) || are_coming(stages))
+		return false;
+	extra = Max(now - rival->us, 0);
 	foregone = tb_advice_foregone_us(shape);
 	if (foregone > 0 && foregone > extra)
 	{
@@ -406,20 +442,24 @@ results_us(const PlannerInfo *root, const RelOptInfo *rel)
 }
 
 static double
-our_us(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, List *others,
-	   double processes, const Rival *rival)
+our_us(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, const TbProgram *program,
+	   List *others, double processes, const Rival *rival)
 {
 	double evaluation = work->passing * tb_postgres_filters_us(root, rel, others) /
 		processes;
 	double now = evaluation + tb_cost_scan_us(work, processes, false);
 	double later = evaluation + tb_cost_scan_us(work, processes, true);
+	double us = tb_cost_weighed_us(now, later, rival->us);
 
-	return tb_cost_weighed_us(now, later, rival->us);
+	if (us >= rival->us && tb_guc_enable_cache && work->stays_cached &&
+		!tb_planning_is_recording() && tb_cost_load_pays(now, later, rival->us))
+		tb_column_hints_note(root->simple_rte_array[rel->relid]->relid, program, work, NIL);
+	return us;
 }
 
 Cost
-tb_rivals_bound_scan(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, List *others,
-					 int workers)
+tb_rivals_bound_scan(PlannerInfo *root, RelOptInfo *rel, const TbWork *work,
+					 const TbProgram *program, List *others, int workers)
 {
 	Rival  rival = scan_rival(root, rel,
 							  cheapest(workers > 0 ? rel->partial_pathlist : rel->pathlist));
@@ -448,7 +488,7 @@ tb_rivals_bound_scan(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, Lis
 	}
 	if (rival.us <= 0)
 		return 0;
-	us = our_us(root, rel, work, others, processes, &rival) + above;
+	us = our_us(root, rel, work, program, others, processes, &rival) + above;
 	if (us >= rival.us)
 		return rival.cost * us / rival.us;
 	/* Where PostgreSQL would loop over an index instead of scanning, and be faster, it is

@@ -33,7 +33,7 @@ extern bool tb_rivals_leave_room(PlannerInfo *root, const RelOptInfo *rel,
  * partial path, or 0. Asked before any path of ours is added.
  */
 extern Cost tb_rivals_bound_scan(PlannerInfo *root, RelOptInfo *rel, const TbWork *work,
-								 List *others, int workers);
+								 const TbProgram *program, List *others, int workers);
 
 /*
  * Whether a GpuScan would be a gamble: joins, or functions of its rows, are left to

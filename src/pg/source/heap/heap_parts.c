@@ -465,6 +465,8 @@ tb_heap_parts_note_cached(const TbHeapParts *parts)
 {
 	TbAttributes attributes = parts->attributes;
 
+	if (tb_cache_is_loading())
+		tb_cache_load_note_read();
 	if (!tb_guc_enable_cache)
 		return;
 	/* A load has kept tuple ids, too, unless it was of a pinned table. */

@@ -12,6 +12,7 @@
 #include "storage/bufmgr.h"
 #include "utils/lsyscache.h"
 
+#include "pg/cache/cache_load.h"
 #include "pg/compat/pg18.h"
 #include "pg/source/heap/brin_scan.h"
 #include "pg/source/heap/heap_source.h"
@@ -43,11 +44,22 @@ static bool
 table_input_choose(TbInput *input)
 {
 	TableInput *table = (TableInput *) input;
+	BlockNumber first;
+	BlockNumber end;
 
 	table->blocks = NULL;
 	if (table_input_is_empty(input))
 		return false;
-	table->blocks = tb_brin_scan_run(&table->brin, relation_of(input));
+	/* A load has no filter, and may be of a part of the table. */
+	if (tb_cache_load_range(&first, &end))
+	{
+		BlockNumber nblocks = RelationGetNumberOfBlocks(relation_of(input));
+
+		table->blocks = tb_block_set_of_range(Min(first, nblocks), Min(end, nblocks),
+											  nblocks);
+	}
+	else
+		table->blocks = tb_brin_scan_run(&table->brin, relation_of(input));
 	return table->blocks == NULL || tb_block_set_count(table->blocks) > 0;
 }
 
