@@ -120,10 +120,13 @@ void AggregateSink::emit_ungrouped(const TupleBatch& b) {
 }
 
 /*
- * Hashes first, with the buckets prefetched; then, once there is room for a batch
+ * Of a DISTINCT of texts, tuples whose entry of the dictionary has become a group are passed over. The others: hashes
+ * first, with the buckets prefetched; then, once there is room for a batch
  * of new groups, find or insert (reserve); then combine the tuples (apply).
  */
-void AggregateSink::emit_grouped(const TupleBatch& b) {
+void AggregateSink::emit_grouped(const TupleBatch& all) {
+  TupleBatch b = all;
+  if (rows_.notes_groups()) tile_.keep_tuples("unseen", b, [&] { return rows_.note_group(); });
   groups_.bind(table_);
   Value* bytes = emit_group_hashes(b);
   emit_group_room(b, bytes);
