@@ -145,16 +145,18 @@ def answer(session, query):
 
 def make_tables(session, rows):
     text = ("CASE WHEN {i} % 11 = 0 THEN NULL WHEN {i} % 3 = 0 THEN (ARRAY[" + ", ".join(literal(w) for w in WORDS) +
-            "])[1 + {i} / 3 % " + str(len(WORDS)) + "] ELSE 'text ' || {i} * 7919 % {entries} END")
+            "])[1 + {i} / 3 % " + str(len(WORDS)) + "] ELSE 'text ' || {i}::bigint * 7919 % {entries} END")
     few, many = text.format(i="i", entries=40), text.format(i="i", entries=rows // 2)
     session.query("CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
     session.query("CREATE TABLE words (id int, few text, many text, bytes text COLLATE \"C\", loose text COLLATE loose, "
                   "padded char(12), n int)")
     session.query(f"INSERT INTO words SELECT i, {few}, {many}, {few}, {few}, left({few}, 12), i * 31 % 101 "
                   f"FROM generate_series(1, {rows}) i")
-    # Texts that lie beside the table, and of 1 MB.
-    session.query("INSERT INTO words (id, few, many, n) SELECT -i, repeat('abc', 1000 * i), repeat('long ', 200000 / i), i "
+    # Texts that lie beside the table.
+    session.query("INSERT INTO words (id, few, many, n) SELECT -i, repeat('abc', 1000 * i), repeat('long ', 100 * i), i "
                   "FROM generate_series(1, 3) i")
+    session.query(f"CREATE TABLE large AS SELECT i AS id, CASE WHEN i % 500 = 0 THEN repeat('abc', i * 200) ELSE few END AS few, n "
+                  f"FROM words JOIN generate_series(1, {rows // 10}) i ON i = id")
     session.query("CREATE TABLE parted (id int, few text, many text, bytes text COLLATE \"C\", padded char(12), n int) "
                   "PARTITION BY RANGE (id)")
     for part in range(3):
@@ -164,7 +166,7 @@ def make_tables(session, rows):
                   f"FROM generate_series(0, {rows} - 3) i")
     # More texts than a dictionary takes: some segments have numbers of entries, the others texts.
     session.query("CREATE TABLE overflown (id int, few text, many text, bytes text COLLATE \"C\", padded char(12), n int)")
-    session.query(f"INSERT INTO overflown SELECT i, {few}, 'text ' || i * 104729 % 1000003, 'text ' || i, 'x', i % 101 "
+    session.query(f"INSERT INTO overflown SELECT i, {few}, 'text ' || i::bigint * 104729 % 1000003, 'text ' || i, 'x', i % 101 "
                   f"FROM generate_series(1, greatest({rows}, 90000)) i")
     session.query("CREATE TABLE other AS SELECT i AS k, i % 4 AS g FROM generate_series(0, 6) i")
     session.query("VACUUM ANALYZE")
@@ -208,8 +210,11 @@ def random_queries(bench, queries):
                 bench.looked_up += bool(entries)
 
 
-def loose_collation(bench):
+def other_texts(bench):
+    """A collation that calls different texts equal, and texts of 1 MB."""
     with bench.session(DIRECT) as ours, bench.session(OFF) as other:
+        for condition in ("few LIKE '%cab%'", "length(few) > 300000", "few = 'abc'", "few <> 'abc'", "few IS NULL"):
+            bench.compare(ours, other, f"SELECT count(*), sum(n) FROM large WHERE {condition}")
         for condition in ("loose = 'ZEBRA'", "loose IN ('abc', 'zebra')", "loose <> 'a'", "length(loose) > 4"):
             bench.compare(ours, other, f"SELECT count(*), sum(n) FROM words WHERE {condition}")
 
@@ -310,9 +315,9 @@ def main():
         with bench.session(OFF) as session:
             make_tables(session, options.rows)
         random_queries(bench, options.queries // 5)
-        load(bench, *TABLES)
+        load(bench, *TABLES, "large")
         random_queries(bench, options.queries)
-        loose_collation(bench)
+        other_texts(bench)
         raising(bench)
         changes(bench, max(options.queries // 20, 3))
         files(bench, max(options.queries // 20, 3))
