@@ -86,7 +86,9 @@ class Expressions:
 def draw_query(chance, table, column):
     expressions = Expressions(chance, column)
     condition, number = expressions.condition, expressions.number
-    kind = chance.randrange(11)
+    kind = chance.randrange(12)
+    if kind == 11:
+        return f"SELECT min({column}), max({column}) FROM {table} WHERE {chance.choice((condition(), 'n % 4 = 1', 'true'))}"
     if kind == 0:
         return f"SELECT count(*), sum(n) FROM {table} WHERE {condition()}"
     if kind == 9:

@@ -188,6 +188,43 @@ TEST(EntryResultsCode, ADistinctTakesEachEntryOnce) {
   EXPECT_EQ(groups(true), 1u);
 }
 
+TEST(EntryResultsCode, AnExtremeTakesEachEntryOnce) {
+  ProgramWriter w;
+  const uint32_t text = w.column(TB_TYPE_TEXT, true);
+  w.aggregate(TB_AGG_MIN, text);
+  w.aggregate(TB_AGG_MAX, text);
+  const CompiledPipeline code(w.blob(TB_SINK_AGGREGATE), false);
+  DictionaryColumn column(EntryResults(code.program()), kEntries / 2);
+  std::string least, greatest;
+  for (uint32_t i = 0; i < kTextRows; i++) {
+    if (!column.valid[i]) continue;
+    const std::string text_of_row = column.text(i);
+    least = greatest.empty() ? text_of_row : std::min(least, text_of_row);
+    greatest = std::max(greatest, text_of_row);
+  }
+  const GroupLayout layout = group_layout(code.program());
+  for (int turn = 0; turn < 2; turn++) {
+    GrowingGroups table(layout.row_size, 1, 1);
+    memset(table.t.rows, 0, layout.row_size);
+    const std::vector<TbColumnData> columns = {column.data()};
+    const std::string params = ParamWriter().block();
+    PipelineCall call(columns, kTextRows, params);
+    call.args.groups = &table.t;
+    call.args.make_room = GrowingGroups::make_room;
+    call.args.codes = &column.codes;
+    call.args.entry_results = &column.results;
+    code.pipeline(&call.args);
+    for (size_t i = 0; i < 2; i++) {
+      TbGroupText found;
+      memcpy(&found, table.t.rows + layout.states[i].value_offset, sizeof found);
+      ASSERT_EQ(table.t.rows[layout.states[i].valid_offset], turn == 0) << "the first run has seen all entries";
+      if (turn != 0) continue;
+      const std::string text_found(reinterpret_cast<const char*>(table.t.arena) + found.offset, found.length);
+      EXPECT_EQ(text_found, i == 0 ? least : greatest);
+    }
+  }
+}
+
 /* sum(length(x)), count(length(x)) FILTER (WHERE x LIKE …): words and bytes in one record. */
 TEST(EntryResultsCode, IntegersAreNotedAsWords) {
   ProgramWriter w;

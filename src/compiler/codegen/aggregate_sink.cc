@@ -88,7 +88,16 @@ void AggregateSink::load_keys(Value* k) {
   groups_.set_keys(keys);
 }
 
-void AggregateSink::emit(const TupleBatch& b) { program_.grouped() ? emit_grouped(b) : emit_ungrouped(b); }
+/* Tuples whose entry of a dictionary has come here before add nothing, if the sink says so. */
+TupleBatch AggregateSink::of_new_entries(const TupleBatch& b) {
+  TupleBatch fresh = b;
+  if (rows_.notes_entries()) tile_.keep_tuples("unseen", fresh, [&] { return rows_.note_entry(); });
+  return fresh;
+}
+
+void AggregateSink::emit(const TupleBatch& b) {
+  program_.grouped() ? emit_grouped(of_new_entries(b)) : emit_ungrouped(of_new_entries(b));
+}
 
 /* One branch-free loop: filter and aggregates. */
 void AggregateSink::emit_fused_tile(Value* n, const std::vector<uint32_t>& conjuncts) {
@@ -120,13 +129,10 @@ void AggregateSink::emit_ungrouped(const TupleBatch& b) {
 }
 
 /*
- * Of a DISTINCT of texts, tuples whose entry of the dictionary has become a group are passed over. The others: hashes
- * first, with the buckets prefetched; then, once there is room for a batch
+ * Hashes first, with the buckets prefetched; then, once there is room for a batch
  * of new groups, find or insert (reserve); then combine the tuples (apply).
  */
-void AggregateSink::emit_grouped(const TupleBatch& all) {
-  TupleBatch b = all;
-  if (rows_.notes_groups()) tile_.keep_tuples("unseen", b, [&] { return rows_.note_group(); });
+void AggregateSink::emit_grouped(const TupleBatch& b) {
   groups_.bind(table_);
   Value* bytes = emit_group_hashes(b);
   emit_group_room(b, bytes);

@@ -29,6 +29,7 @@ class AggregateSink {
 
   void emit_ungrouped(const TupleBatch& b);
   void emit_grouped(const TupleBatch& b);
+  TupleBatch of_new_entries(const TupleBatch& b);
   Value* emit_state_sizes(const TupleBatch& b);
   Value* emit_group_hashes(const TupleBatch& b);
   void emit_group_room(const TupleBatch& b, Value* bytes);

@@ -90,7 +90,7 @@ RowValue RowEmitter::eval_by_entry(uint32_t expr, Value* active) {
  * fresh = *result_place() == 0;
  * if (fresh && noted) *result_place() = 1;
  */
-Value* RowEmitter::note_group() {
+Value* RowEmitter::note_entry() {
   const EntryResults::Place place = *entry_results_.seen();
   Value* seen = result_place(place);
   Value* fresh = ir_.CreateIsNull(ir_.CreateLoad(ir_.getInt8Ty(), seen));

@@ -112,10 +112,10 @@ class RowEmitter {
   /* `active`: i1 under which the value is wanted; nullptr: always. */
   RowValue eval(uint32_t expr, llvm::Value* active);
 
-  /* Host: does the row's key have a place where a DISTINCT notes that it has become a group? */
-  bool notes_groups() const { return entry_results_.seen() && columns_[entry_results_.seen()->column].results; }
+  /* Host: do rows note that their entry has come to the sink (EntryResults::seen)? */
+  bool notes_entries() const { return entry_results_.seen() && columns_[entry_results_.seen()->column].results; }
   /* Notes it; i1: no row has before, or nobody knows. */
-  llvm::Value* note_group();
+  llvm::Value* note_entry();
 
   /* True and not NULL. */
   llvm::Value* truth(const RowValue& v);

@@ -55,6 +55,19 @@ bool is_function_of_operands(uint32_t op) {
   }
 }
 
+/* The expression whose equal values all come to the same in an aggregation; TB_NONE: there is no such. */
+uint32_t only_value(const Program& program) {
+  if (program.sink() != TB_SINK_AGGREGATE) return TB_NONE;
+  if (program.grouped()) return program.keys().size() == 1 && program.aggs().empty() ? program.keys()[0] : TB_NONE;
+  uint32_t only = TB_NONE;
+  for (const TbAgg& agg : program.aggs()) {
+    const bool extreme = agg.kind == TB_AGG_MIN || agg.kind == TB_AGG_MAX;
+    if (!extreme || agg.filter != TB_NONE || (only != TB_NONE && only != agg.arg)) return TB_NONE;
+    only = agg.arg;
+  }
+  return only;
+}
+
 }  // namespace
 
 EntryResults::EntryResults(const Program& program)
@@ -110,14 +123,12 @@ void EntryResults::choose(const Program& program, std::vector<bool>& chosen) con
     if (!has_place(i)) take(program.args(program.expr(i)));
 }
 
-/* Later rows of an entry that has become a group add nothing. */
 void EntryResults::lay_out_seen(const Program& program) {
-  if (program.sink() != TB_SINK_AGGREGATE || program.keys().size() != 1 || !program.aggs().empty()) return;
-  const TbExpr& key = program.expr(program.keys()[0]);
-  if (key.op != TB_EXPR_COLUMN || columns_[program.keys()[0]] == kOthers) return;
-  uint32_t& size = record_sizes_[key.index];
+  const uint32_t expr = only_value(program);
+  if (expr == TB_NONE || program.expr(expr).op != TB_EXPR_COLUMN || columns_[expr] == kOthers) return;
+  uint32_t& size = record_sizes_[columns_[expr]];
   if (size == TB_MAX_ENTRY_RECORD) return;
-  seen_ = Place{key.index, size++, sizeof(uint8_t)};
+  seen_ = Place{columns_[expr], size++, sizeof(uint8_t)};
   empty_ = false;
 }
 

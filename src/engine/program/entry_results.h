@@ -12,7 +12,7 @@
  *
  *   per expression of 2 or 4 bytes: uint64, bits 0-31 its value, bits 32-33 a state, kValue or kNull
  *   per BOOL:                       uint8, kFalse, kTrue or kNullBool
- *   of a DISTINCT:                  uint8, 1 once a row with the entry has become a group
+ *   for the sink (seen()):          uint8, 1 once a row with the entry has come there
  *
  * 0 is "not known yet". Record 0 is that of NULL, record 1 + i that of entry i.
  */
@@ -42,8 +42,8 @@ class EntryResults {
   /* Nothing: the expression is computed for each row. */
   std::optional<Place> place(uint32_t expr) const { return expr < places_.size() ? places_[expr] : std::nullopt; }
 
-  /* A byte for whether a row with the entry has become a group, if the program is a DISTINCT of one text: a key that is
-   * such a column, and no aggregates. Nothing: of other programs. */
+  /* A byte for whether a row with the entry has come to the sink, if later ones add nothing there: the program is a
+   * DISTINCT of one text of the source, or has nothing but min and max of one. Nothing: of other programs. */
   std::optional<Place> seen() const { return seen_; }
 
   /* Bytes of a record of the column's results; 0: it has none. */

@@ -90,6 +90,22 @@ TEST(EntryResults, ADistinctOfOneTextNotesWhatWasSeen) {
   EXPECT_FALSE(results_of(with_count).seen());
 }
 
+TEST(EntryResults, ExtremesOfOneTextNoteWhatWasSeen) {
+  ProgramWriter w;
+  const uint32_t text = w.column(TB_TYPE_TEXT, true);
+  w.aggregate(TB_AGG_MIN, text);
+  w.aggregate(TB_AGG_MAX, text);
+  w.sink = TB_SINK_AGGREGATE;
+  EXPECT_TRUE(results_of(w).seen());
+  ProgramWriter counts = w, grouped = w, filtered = w;
+  counts.aggregate(TB_AGG_COUNT);
+  EXPECT_FALSE(results_of(counts).seen());
+  grouped.keys = {text};
+  EXPECT_FALSE(results_of(grouped).seen());
+  filtered.aggregate(TB_AGG_MIN, text, filtered.expr(TB_EXPR_IS_NULL, TB_TYPE_BOOL, 0, 0, {text}));
+  EXPECT_FALSE(results_of(filtered).seen());
+}
+
 TEST(EntryResults, WhatFindsNoRoomHasNoPlace) {
   ProgramWriter w;
   const uint32_t text = w.column(TB_TYPE_TEXT);
