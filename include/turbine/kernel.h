@@ -116,11 +116,14 @@ typedef struct TbEntryResults
 {
 	const TbTextView *views;					 /* of the dictionary; null: none */
 	uint8_t			 *results;
-	uint8_t			  none[TB_MAX_ENTRY_RECORD]; /* 0 */
+	/* Host, if all group keys are functions of this column: 1 + the number of the group in
+	 * the thread's own table, for NULL, then for each entry; 0: no row has met it. */
+	uint32_t *groups;
+	uint8_t	  none[TB_MAX_ENTRY_RECORD]; /* 0 */
 } TbEntryResults;
 
 #ifdef __cplusplus
-static_assert(sizeof(TbEntryResults) == 80, "TbEntryResults layout");
+static_assert(sizeof(TbEntryResults) == 88, "TbEntryResults layout");
 #endif
 
 /* GPU: a row's number is its stretch and its place in there. A chunk's own arrays count

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct DictionaryColumn {
   TbColumnCodes codes{};
   TbEntryResults results{};
   std::vector<uint8_t> records;
+  std::vector<uint32_t> groups;
 
   explicit DictionaryColumn(const EntryResults& layout, uint32_t used = kEntries, bool nulls = true) {
     std::mt19937_64 random(17);
@@ -52,9 +54,11 @@ struct DictionaryColumn {
     }
     numbers.resize(kTextRows + 4);
     codes = {0, 0xff, 0, ~uint32_t{0}, views.data(), 0};
-    records.resize(layout.size(0, kEntries));
+    records.resize((kEntries + 1) * std::max(layout.record_size(0), 1u));
+    groups.resize(kEntries + 1);
     results.views = views.data();
     results.results = records.data();
+    results.groups = groups.data();
   }
   std::string text(uint32_t row) const {
     const TbTextView& view = views[numbers[row]];
@@ -186,6 +190,54 @@ TEST(EntryResultsCode, ADistinctTakesEachEntryOnce) {
   EXPECT_EQ(groups(true), 0u) << "the first table has them all";
   column.records[1 + 7] = 0;
   EXPECT_EQ(groups(true), 1u);
+}
+
+/* GROUP BY x LIKE …, length(x): groups are found by entry, in the table that has them. */
+TEST(EntryResultsCode, AnEntryHasOneGroup) {
+  ProgramWriter w;
+  const uint32_t text = w.column(TB_TYPE_TEXT, true);
+  w.keys = {w.call(TB_FN_LIKE_PREFIX, {text, w.param(TB_TYPE_TEXT)}), w.call(TB_FN_TEXTLEN, {text})};
+  w.aggregate(TB_AGG_COUNT);
+  w.aggregate(TB_AGG_MAX, text);
+  const CompiledPipeline code(w.blob(TB_SINK_AGGREGATE), false);
+  const EntryResults layout(code.program());
+  ASSERT_TRUE(layout.group_column());
+  DictionaryColumn column(layout);
+  std::map<std::pair<int, int>, int64_t> expected;  // -1: NULL
+  for (uint32_t i = 0; i < kTextRows; i++) {
+    const std::string text_of_row = column.text(i);
+    if (column.valid[i])
+      expected[{text_of_row.starts_with("xx"), static_cast<int>(text_of_row.size())}]++;
+    else
+      expected[{-1, -1}]++;
+  }
+  const GroupLayout rows = group_layout(code.program());
+  const std::string params = text_params("xx");
+  GrowingGroups table(rows.row_size, 4, 1);
+  for (int turn = 1; turn <= 2; turn++) {
+    const std::vector<TbColumnData> columns = {column.data()};
+    PipelineCall call(columns, kTextRows, params);
+    call.args.groups = &table.t;
+    call.args.make_room = GrowingGroups::make_room;
+    call.args.codes = &column.codes;
+    call.args.entry_results = &column.results;
+    code.pipeline(&call.args);
+    EXPECT_EQ(call.args.status, TB_PIPELINE_DONE);
+    ASSERT_EQ(table.t.ngroups, expected.size());
+    for (uint64_t g = 0; g < table.t.ngroups; g++) {
+      const uint8_t* row = table.t.rows + g * rows.row_size;
+      int32_t length;
+      int64_t count;
+      memcpy(&length, row + rows.keys[1].value_offset, sizeof length);
+      memcpy(&count, row + rows.states[0].value_offset, sizeof count);
+      const bool valid = row[rows.keys[1].valid_offset] != 0;
+      const std::pair<int, int> key = valid ? std::pair<int, int>(row[rows.keys[0].value_offset], length) : std::pair(-1, -1);
+      EXPECT_EQ(count, turn * expected.at(key));
+    }
+  }
+  uint32_t noted = 0;
+  for (uint32_t group : column.groups) noted += group != 0 ? 1 : 0;
+  EXPECT_EQ(noted, kEntries + 1);
 }
 
 TEST(EntryResultsCode, AnExtremeTakesEachEntryOnce) {

@@ -26,12 +26,15 @@ void RowEmitter::bind_entry_results(Value* entry_results) {
                                         zeros, "no_entry_results");
   none->setAlignment(llvm::Align(alignof(TbEntryResults)));
   entry_results = ir_.CreateSelect(ir_.CreateIsNull(entry_results), none, entry_results);
-  for (uint32_t i = 0; i < program_.source_columns(); i++)
-    if (columns_[i].dictionary) bind_results_of(i, entry_results, columns_[i].dictionary);
+  for (uint32_t i = 0; i < program_.source_columns(); i++) {
+    if (!columns_[i].dictionary) continue;
+    bind_results_of(i, entry_results, columns_[i].dictionary);
+    if (entry_results_.group_column() == i) bind_groups_of(i, entry_results, columns_[i].dictionary);
+  }
 }
 
 /*
- * noted = views && views == of->views;
+ * noted = views && views == of->views && of->results;
  * results = noted ? of->results : of->none;
  * results_mask = noted ? ~0 : 0;
  */
@@ -40,10 +43,23 @@ void RowEmitter::bind_results_of(uint32_t column, Value* entry_results, Value* v
   BoundColumn& bound = columns_[column];
   const uint64_t of = column * sizeof(TbEntryResults);
   Value* known = load(ir_.getPtrTy(), entry_results, of + offsetof(TbEntryResults, views));
-  bound.noted = ir_.CreateAnd(ir_.CreateIsNotNull(views), ir_.CreateICmpEQ(views, known));
   Value* results = load(ir_.getPtrTy(), entry_results, of + offsetof(TbEntryResults, results));
+  Value* same = ir_.CreateAnd(ir_.CreateIsNotNull(views), ir_.CreateICmpEQ(views, known));
+  bound.noted = ir_.CreateAnd(same, ir_.CreateIsNotNull(results));
   bound.results = ir_.CreateSelect(bound.noted, results, at(entry_results, of + offsetof(TbEntryResults, none)));
   bound.results_mask = ir_.CreateSExt(bound.noted, ir_.getInt64Ty());
+}
+
+/* The same of groups; without, `none` has a 0 for all. */
+void RowEmitter::bind_groups_of(uint32_t column, Value* entry_results, Value* views) {
+  BoundColumn& bound = columns_[column];
+  const uint64_t of = column * sizeof(TbEntryResults);
+  Value* known = load(ir_.getPtrTy(), entry_results, of + offsetof(TbEntryResults, views));
+  Value* groups = load(ir_.getPtrTy(), entry_results, of + offsetof(TbEntryResults, groups));
+  Value* same = ir_.CreateAnd(ir_.CreateIsNotNull(views), ir_.CreateICmpEQ(views, known));
+  bound.groups_noted = ir_.CreateAnd(same, ir_.CreateIsNotNull(groups));
+  bound.groups = ir_.CreateSelect(bound.groups_noted, groups, at(entry_results, of + offsetof(TbEntryResults, none)));
+  bound.groups_mask = ir_.CreateSExt(bound.groups_noted, ir_.getInt64Ty());
 }
 
 /* Parts see no codes: what they evaluate they compute. */
@@ -53,14 +69,34 @@ bool RowEmitter::has_entry_result(uint32_t expr) const {
   return place && columns_[place->column].results;
 }
 
-/* &results[(is_null ? 0 : 1 + code) & mask][place] */
+/* (is_null ? 0 : 1 + code) & mask */
+Value* RowEmitter::record_number(uint32_t column, Value* mask) {
+  Value* record = ir_.CreateAdd(ir_.CreateZExt(load_element(column), ir_.getInt64Ty()), ir_.getInt64(1));
+  if (Value* null = source_place(column).null) record = ir_.CreateSelect(null, ir_.getInt64(0), record);
+  return ir_.CreateAnd(record, mask);
+}
+
+/* &results[record][place] */
 Value* RowEmitter::result_place(const EntryResults::Place& place) {
   const BoundColumn& bound = columns_[place.column];
-  Value* record = ir_.CreateAdd(ir_.CreateZExt(load_element(place.column), ir_.getInt64Ty()), ir_.getInt64(1));
-  if (Value* null = source_place(place.column).null) record = ir_.CreateSelect(null, ir_.getInt64(0), record);
-  record = ir_.CreateMul(ir_.CreateAnd(record, bound.results_mask),
-                         ir_.getInt64(entry_results_.record_size(place.column)));
+  Value* record = ir_.CreateMul(record_number(place.column, bound.results_mask),
+                                ir_.getInt64(entry_results_.record_size(place.column)));
   return at(index(ir_.getInt8Ty(), bound.results, record), place.offset);
+}
+
+/* &groups[record] */
+Value* RowEmitter::group_place() {
+  const uint32_t column = *entry_results_.group_column();
+  return index(ir_.getInt32Ty(), columns_[column].groups, record_number(column, columns_[column].groups_mask));
+}
+
+Value* RowEmitter::noted_group() { return ir_.CreateLoad(ir_.getInt32Ty(), group_place()); }
+
+void RowEmitter::note_group(Value* group) {
+  emit_if(*this, "note", columns_[*entry_results_.group_column()].groups_noted, {}, [&]() -> Carried {
+    ir_.CreateStore(ir_.CreateAdd(group, ir_.getInt32(1)), group_place());
+    return {};
+  });
 }
 
 /*

@@ -117,6 +117,13 @@ class RowEmitter {
   /* Notes it; i1: no row has before, or nobody knows. */
   llvm::Value* note_entry();
 
+  /* Host: do rows note their group by entry (EntryResults::group_column)? */
+  bool notes_groups() const { return entry_results_.group_column() && columns_[*entry_results_.group_column()].groups; }
+  /* i32: 1 + the number of the row's group; 0: nobody has noted it. */
+  llvm::Value* noted_group();
+  /* Notes the group that the row has got (i32). */
+  void note_group(llvm::Value* group);
+
   /* True and not NULL. */
   llvm::Value* truth(const RowValue& v);
 
@@ -217,7 +224,10 @@ class RowEmitter {
   /* entry_results.cc */
   void bind_results_of(uint32_t column, llvm::Value* entry_results, llvm::Value* views);
   bool has_entry_result(uint32_t expr) const;
+  void bind_groups_of(uint32_t column, llvm::Value* entry_results, llvm::Value* views);
   llvm::Value* result_place(const EntryResults::Place& place);
+  llvm::Value* record_number(uint32_t column, llvm::Value* mask);
+  llvm::Value* group_place();
   RowValue eval_by_entry(uint32_t expr, llvm::Value* active);
   llvm::Value* compute_for_entry(uint32_t expr, llvm::Value* place, RowValue* value, llvm::Value** errors);
   llvm::Value* result_word(const TbExpr& e, const RowValue& value);
@@ -254,6 +264,7 @@ class RowEmitter {
     llvm::Value* dictionary = nullptr;                               // host: these views, or null
     /* By entry: record i & results_mask of `results`; whether they are the dictionary's own, and are noted. */
     llvm::Value *results = nullptr, *results_mask = nullptr, *noted = nullptr;
+    llvm::Value *groups = nullptr, *groups_mask = nullptr, *groups_noted = nullptr;  // likewise
   };
   std::vector<BoundColumn> columns_;
   bool places_ = false;  // elements are read by aligned words

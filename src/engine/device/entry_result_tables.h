@@ -1,6 +1,6 @@
 /*
- * entry_result_tables.h - tables of a query's results by entry, one for each column and dictionary that it meets
- * (engine/program/entry_results.h), in memory of one kind: the host's, or a GPU's.
+ * entry_result_tables.h - tables of a query by entry, one for each owner (a column, a thread) and each dictionary that it
+ * meets, in memory of one kind: the host's, or a GPU's. engine/program/entry_results.h says what is noted there.
  *
  * A table comes with the first segment of its dictionary. Other queries may add entries to the dictionary meanwhile.
  * So a table that has become too small makes way for a larger one, which begins empty, and stays until the query ends:
@@ -35,17 +35,18 @@ class EntryResultTables {
 
   const EntryResults& layout() const { return layout_; }
 
-  /* A table for all entries that the dictionary has now, which are those that codes name. Null: there is none. */
-  const Memory* find(uint32_t column, const std::shared_ptr<TextDictionary>& dictionary) {
-    if (!dictionary || layout_.record_size(column) == 0) return nullptr;
+  /* A table of such records: for NULL, and for all entries that the dictionary has now, which are those that codes name.
+   * `owner`: whose it is, of those with the dictionary. Null: there is none. */
+  const Memory* find(uint32_t owner, uint32_t record_size, const std::shared_ptr<TextDictionary>& dictionary) {
+    if (!dictionary || record_size == 0) return nullptr;
     const uint64_t entries = dictionary->entries();
-    const std::pair<uint32_t, const TextDictionary*> key(column,
+    const std::pair<uint32_t, const TextDictionary*> key(owner,
                                                          TB_MUTANT(results_shared) ? nullptr : dictionary.get());
     const auto known = tables_.find(key);
     if (known != tables_.end() && known->second.entries >= entries) return &known->second.memory;
     if (no_memory_) return nullptr;
     const uint64_t room = known == tables_.end() ? entries : std::max(entries, 2 * known->second.entries);
-    std::optional<Memory> memory = allocate_(layout_.size(column, room));
+    std::optional<Memory> memory = allocate_((room + 1) * record_size);
     if (!memory) {
       no_memory_ = true;
       return nullptr;

@@ -132,6 +132,15 @@ void EntryResults::lay_out_seen(const Program& program) {
   empty_ = false;
 }
 
+void EntryResults::find_group_column(const Program& program) {
+  if (!program.grouped()) return;
+  uint32_t column = kNoColumn;
+  for (uint32_t key : program.keys()) column = together(column, columns_[key]);
+  if (column == kNoColumn || column == kOthers) return;
+  group_column_ = column;
+  empty_ = false;
+}
+
 /* Words before bytes, so that both are aligned without gaps. What finds no room is computed for each row. */
 void EntryResults::lay_out(const Program& program, const std::vector<bool>& chosen) {
   for (uint32_t width : {uint32_t{sizeof(uint64_t)}, uint32_t{sizeof(uint8_t)}})
@@ -144,6 +153,7 @@ void EntryResults::lay_out(const Program& program, const std::vector<bool>& chos
       empty_ = false;
     }
   lay_out_seen(program);
+  if (!seen_) find_group_column(program);
   // Words of the next record are aligned as well.
   std::vector<bool> has_words(record_sizes_.size());
   for (const auto& place : places_)

@@ -46,20 +46,23 @@ class EntryResults {
    * DISTINCT of one text of the source, or has nothing but min and max of one. Nothing: of other programs. */
   std::optional<Place> seen() const { return seen_; }
 
+  /* The column of which all group keys are functions, so that an entry has one group; nothing: there is no such, or
+   * seen() serves. The number of an entry's group is no part of a record: each thread has its own groups. */
+  std::optional<uint32_t> group_column() const { return group_column_; }
+
   /* Bytes of a record of the column's results; 0: it has none. */
   uint32_t record_size(uint32_t column) const { return record_sizes_[column]; }
   bool empty() const { return empty_; }
-
-  /* Bytes of all records for a dictionary of so many entries. */
-  uint64_t size(uint32_t column, uint64_t entries) const { return (entries + 1) * record_size(column); }
 
  private:
   void choose(const Program& program, std::vector<bool>& chosen) const;
   void lay_out(const Program& program, const std::vector<bool>& chosen);
   void lay_out_seen(const Program& program);
+  void find_group_column(const Program& program);
 
   std::vector<std::optional<Place>> places_;  // by expression
   std::optional<Place> seen_;
+  std::optional<uint32_t> group_column_;
   std::vector<uint32_t> columns_;  // by expression: its only column, or kNoColumn, kOthers
   std::vector<bool> reads_;  // by expression: it does more with the text than to test for NULL
   std::vector<uint32_t> record_sizes_;  // by column of the source

@@ -13,8 +13,8 @@ namespace turbine {
 
 namespace {
 
-/* Queries with many expressions over texts do not wait for more. */
-constexpr uint64_t kMostResultBytes = 16 << 20;
+/* Queries with many expressions over texts, and machines with many processors, do not wait for more. */
+constexpr uint64_t kMostResultBytes = 32 << 20;
 
 }  // namespace
 
@@ -27,20 +27,29 @@ HostEntryResults::HostEntryResults(const Program& program, uint64_t most_bytes)
         }
       }) {}
 
-uint64_t HostEntryResults::most_bytes(const Program& program) {
+uint64_t HostEntryResults::most_bytes(const Program& program, size_t workers) {
   const EntryResults layout(program);
+  constexpr uint64_t kEntries = TextDictionary::kMostEntries + 1;
   uint64_t bytes = 0;
-  for (uint32_t c = 0; c < program.source_columns(); c++)
-    if (layout.record_size(c) > 0) bytes += 2 * HostBuffer::charged(layout.size(c, TextDictionary::kMostEntries));
+  auto add = [&bytes](uint64_t record_size) {
+    if (record_size > 0) bytes += 2 * HostBuffer::charged(kEntries * record_size);
+  };
+  for (uint32_t c = 0; c < program.source_columns(); c++) add(layout.record_size(c));
+  if (layout.group_column()) add(workers * sizeof(uint32_t));
   return std::min(bytes, kMostResultBytes);
 }
 
-void HostEntryResults::find(uint32_t column, const StoredColumn& stored, TbEntryResults* found) {
-  if (tables_.layout().record_size(column) == 0) return;
+void HostEntryResults::find(unsigned worker, uint32_t column, const StoredColumn& stored, TbEntryResults* found) {
+  const EntryResults& layout = tables_.layout();
+  const bool groups = layout.group_column() == column;
+  if (layout.record_size(column) == 0 && !groups) return;
+  const std::shared_ptr<TextDictionary>& dictionary = stored.shape().dictionary;
   const std::lock_guard lock(mutex_);
-  const HostBuffer* table = tables_.find(column, stored.shape().dictionary);
-  found->views = table ? stored.dictionary()->views() : nullptr;
-  found->results = table ? table->data() : nullptr;
+  const HostBuffer* results = tables_.find(column, layout.record_size(column), dictionary);
+  const HostBuffer* numbers = groups ? tables_.find(TB_MAX_COLUMNS + worker, sizeof(uint32_t), dictionary) : nullptr;
+  found->views = results || numbers ? dictionary->views() : nullptr;
+  found->results = results ? results->data() : nullptr;
+  found->groups = numbers ? reinterpret_cast<uint32_t*>(numbers->data()) : nullptr;
 }
 
 void HostEntryResults::count(DeviceQueryStats* stats) const {

@@ -23,12 +23,12 @@ class HostEntryResults {
   HostEntryResults(const Program& program, uint64_t most_bytes);
 
   /* That the program's tables take at most, with those that were outgrown; 0: it has none. */
-  static uint64_t most_bytes(const Program& program);
+  static uint64_t most_bytes(const Program& program, size_t workers);
 
   bool empty() const { return tables_.layout().empty(); }
 
-  /* Where results of this column of the source are. */
-  void find(uint32_t column, const StoredColumn& stored, TbEntryResults* found);
+  /* Where results of this column of the source are, and numbers of the worker's groups. */
+  void find(unsigned worker, uint32_t column, const StoredColumn& stored, TbEntryResults* found);
 
   void count(DeviceQueryStats* stats) const;
 

@@ -47,21 +47,21 @@ std::shared_ptr<const StoredColumn> column_of(const std::shared_ptr<TextDictiona
 
 TEST(HostEntryResults, ATableGrowsWithItsDictionary) {
   const Program program = program_of_text();
-  HostEntryResults results(program, HostEntryResults::most_bytes(program));
+  HostEntryResults results(program, HostEntryResults::most_bytes(program, 2));
   ASSERT_FALSE(results.empty());
   const auto dictionary = std::make_shared<TextDictionary>();
   const auto few = column_of(dictionary, 0, 10);
   TbEntryResults found{};
-  results.find(1, *few, &found);
+  results.find(0, 1, *few, &found);
   EXPECT_EQ(found.views, dictionary->views());
   ASSERT_NE(found.results, nullptr);
   uint8_t* const first = found.results;
   first[10] = 2;
-  results.find(1, *few, &found);
+  results.find(0, 1, *few, &found);
   EXPECT_EQ(found.results, first);
 
   const auto many = column_of(dictionary, 0, 20000);
-  results.find(1, *many, &found);
+  results.find(0, 1, *many, &found);
   ASSERT_NE(found.results, first);
   for (uint32_t i = 0; i <= 20000; i++) ASSERT_EQ(found.results[i], 0u);
   EXPECT_EQ(first[10], 2u) << "somebody may still look there";
@@ -75,8 +75,8 @@ TEST(HostEntryResults, EachDictionaryHasItsOwn) {
   HostEntryResults results(program_of_text(), uint64_t{1} << 20);
   const auto a = std::make_shared<TextDictionary>(), b = std::make_shared<TextDictionary>();
   TbEntryResults of_a{}, of_b{};
-  results.find(1, *column_of(a, 0, 10), &of_a);
-  results.find(1, *column_of(b, 0, 10), &of_b);
+  results.find(0, 1, *column_of(a, 0, 10), &of_a);
+  results.find(0, 1, *column_of(b, 0, 10), &of_b);
   EXPECT_NE(of_a.results, of_b.results);
   EXPECT_EQ(of_b.views, b->views());
 }
@@ -87,12 +87,12 @@ TEST(HostEntryResults, NoneForOtherColumnsAndWithoutMemory) {
   const auto texts = column_of(dictionary, 0, 10);
   TbEntryResults found{};
   for (int turn = 0; turn < 2; turn++) {
-    poor.find(1, *texts, &found);
+    poor.find(0, 1, *texts, &found);
     EXPECT_EQ(found.views, nullptr);
     EXPECT_EQ(found.results, nullptr);
   }
   HostEntryResults results(program_of_text(), uint64_t{1} << 20);
-  results.find(0, *texts, &found);
+  results.find(0, 0, *texts, &found);
   EXPECT_EQ(found.views, nullptr) << "no expression reads column 0";
 }
 

@@ -123,8 +123,8 @@ HostQuery::HostQuery(std::shared_ptr<const Program> program, std::shared_ptr<con
       code_(std::move(code)),
       tables_(std::move(tables)),
       batch_(batch_layout(*program_)),
-      entry_results_(*program_, HostEntryResults::most_bytes(*program_)),
-      budget_(budget - std::min(budget, HostEntryResults::most_bytes(*program_))),
+      entry_results_(*program_, HostEntryResults::most_bytes(*program_, pool.size())),
+      budget_(budget - std::min(budget, HostEntryResults::most_bytes(*program_, pool.size()))),
       matched_(*program_, tables_, budget_),
       pool_(pool),
       workers_(workers),
@@ -450,7 +450,7 @@ bool HostQuery::run_segment(unsigned worker, Progress& progress, const SegmentMo
     if (!goes_on) return;
     TbColumnData columns[TB_MAX_COLUMNS];
     TbColumnCodes codes[TB_MAX_COLUMNS];
-    decode_segment(progress.task.sequence, stored, first, end, batch.memory.data(), columns, codes, results);
+    decode_segment(worker, progress.task.sequence, stored, first, end, batch.memory.data(), columns, codes, results);
     progress.outcome.rows_in += end - first;
     PipelineCall call{};
     call.columns = columns;
@@ -486,7 +486,7 @@ const uint32_t* HostQuery::write_rowids(const SegmentMorsel& morsel, const Taken
 
 /* Rows [first, end) as the pipeline reads them: as codes, or decoded to the batch's arrays. Better
  * code, which may come between this and the call, calls the same columns late. */
-void HostQuery::decode_segment(uint64_t sequence, const SegmentColumns& stored, uint32_t first, uint32_t end,
+void HostQuery::decode_segment(unsigned worker, uint64_t sequence, const SegmentColumns& stored, uint32_t first, uint32_t end,
                                uint8_t* room, TbColumnData* columns, TbColumnCodes* codes,
                                std::span<TbEntryResults> results) {
   const Span span(profile_, TB_SPAN_DECODE, sequence);
@@ -496,7 +496,7 @@ void HostQuery::decode_segment(uint64_t sequence, const SegmentColumns& stored, 
     const StoredColumn& column = stored[i];
     columns[i] = code.is_late(i) ? coded_column(column, &codes[i])
                                  : decode_column(column, first, end, room + batch_.columns[i].values);
-    if (!results.empty()) entry_results_.find(static_cast<uint32_t>(i), column, &results[i]);
+    if (!results.empty()) entry_results_.find(worker, static_cast<uint32_t>(i), column, &results[i]);
   }
   decode_ns_.fetch_add(monotonic_ns() - start, std::memory_order_relaxed);
 }

@@ -23,7 +23,7 @@ DeviceEntryResults::DeviceEntryResults(CudaContext& context, const Driver& drive
 
 void DeviceEntryResults::find(uint32_t column, const std::shared_ptr<TextDictionary>& dictionary,
                               const DeviceDictionary& copy, TbEntryResults* found) {
-  const Block* table = copy.views ? tables_.find(column, dictionary) : nullptr;
+  const Block* table = copy.views ? tables_.find(column, tables_.layout().record_size(column), dictionary) : nullptr;
   found->views = table ? reinterpret_cast<const TbTextView*>(copy.views) : nullptr;
   found->results = table ? reinterpret_cast<uint8_t*>(table->device()) : nullptr;
 }
