@@ -88,6 +88,8 @@ MUTANTS = (
     Mutant("list_lsn_ignored", "a list of found segments is taken though the visibility map has moved", FRESH),
     Mutant("code_mask_ignored", "the bytes behind a code are taken for a part of it",
            ("run_sql.py", "--cached", "--only", "found_segments")),
+    Mutant("results_shared", "results by entry of one dictionary are those of another's",
+           ("text_lookups.py", "--queries", "100", "--rows", "6000")),
     Mutant("neighbour_is_same", "a text gets the number of the one before it if it is as long",
            ("run_sql.py", "--cached", "--only", "text_dictionaries")),
     Mutant("ids_collide", "entries of two dictionaries have one id",

@@ -160,6 +160,14 @@ SUITES = {
     "gpu-first-rows": Suite(
         PYTHON + ["test/on_stand_in.py", "--kernels", "tb_first_take,tb_first_return", "first_rows.py", "--device", "gpu"],
         "the same on a GPU, from which few rows come"),
+    "text-lookups": Suite(
+        PYTHON + ["test/text_lookups.py"],
+        "conditions over texts that are computed once for each entry of a dictionary give PostgreSQL's answers",
+        ("--queries", "5000")),
+    "gpu-text-lookups": Suite(
+        PYTHON + ["test/on_stand_in.py", "text_lookups.py", "--device", "gpu", "--queries", "60", "--rows", "6000"],
+        "the same on a GPU",
+        ("--queries", "1500")),
     "gpu-faults": Suite(
         PYTHON + ["test/gpu_faults.py", "--every", "7"],
         "a driver call that fails stays in its query, whichever it is",

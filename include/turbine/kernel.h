@@ -102,6 +102,30 @@ typedef struct TbColumnPlace
 static_assert(sizeof(TbColumnPlace) == 64, "TbColumnPlace layout");
 #endif
 
+/*
+ * Results of expressions over one text column, by entry of the column's dictionary: what
+ * engine/program/entry_results.h lays out. `results` has a record for NULL, then one for
+ * each entry; all bytes are 0 until some row has met the entry. Whoever meets it computes
+ * and notes the result; threads that do so at once note the same.
+ *
+ * Columns whose codes name other views have no results here: their rows read `none`, and
+ * note nothing.
+ */
+#define TB_MAX_ENTRY_RECORD 64u /* bytes */
+typedef struct TbEntryResults
+{
+	const TbTextView *views;					 /* of the dictionary; null: none */
+	uint8_t			 *results;
+	/* Host, if all group keys are functions of this column: 1 + the number of the group in
+	 * the thread's own table, for NULL, then for each entry; 0: no row has met it. */
+	uint32_t *groups;
+	uint8_t	  none[TB_MAX_ENTRY_RECORD]; /* 0 */
+} TbEntryResults;
+
+#ifdef __cplusplus
+static_assert(sizeof(TbEntryResults) == 88, "TbEntryResults layout");
+#endif
+
 /* GPU: a row's number is its stretch and its place in there. A chunk's own arrays count
  * rows from 0 without gaps. */
 #define TB_STRETCH_SHIFT 15
@@ -351,7 +375,7 @@ typedef struct TbPipelineArgs
 	 * read the host's memory for it, from 10 ms on, and end within some milliseconds with
 	 * results that mean nothing.
 	 */
-	const uint32_t		*stop;
+	const uint32_t		 *stop;
 	/*
 	 * FULL joins. `matched` by TbJoin's index: a byte a row of the table, set once the
 	 * row is a match, and one more at the end, which is set from the start.
@@ -363,21 +387,24 @@ typedef struct TbPipelineArgs
 	 * asked. Host: `unmatched` has the number of each row. GPU: row i is row
 	 * first_unmatched + i of the table, and passed over if its byte is set.
 	 */
-	uint8_t *const		*matched;
-	const uint32_t		*unmatched;
-	uint64_t			 first_unmatched;
-	uint32_t			 full_join;
-	uint32_t			 reserved2;
+	uint8_t *const		 *matched;
+	const uint32_t		 *unmatched;
+	uint64_t			  first_unmatched;
+	uint32_t			  full_join;
+	uint32_t			  reserved2;
 	/* Host: by column of the source, read for those of tb_late_columns; null: they are
 	 * no codes. */
-	const TbColumnCodes *codes;
+	const TbColumnCodes	 *codes;
 	/*
 	 * GPU: places of the source's columns, stretch by stretch. Of segments the rows that
 	 * are taken come in runs; without, rows are those of arrays, without gaps.
 	 */
-	const TbColumnPlace *places;
-	const TbRowRun		*runs;
-	uint64_t			 nruns;
+	const TbColumnPlace	 *places;
+	const TbRowRun		 *runs;
+	uint64_t			  nruns;
+	/* By column of the source. Host: null if there are none. GPU: never null if the
+	 * program has such expressions. */
+	const TbEntryResults *entry_results;
 } TbPipelineArgs;
 
 /* Scratch that tb_pipeline may use at most: mask, selections, matches, group

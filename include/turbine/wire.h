@@ -932,7 +932,10 @@ typedef struct TbQueryDone
 	uint64_t drive_us;		 /* while at least one chunk was waiting for a drive */
 	uint64_t page_cache_us;	 /* the same of reads by the page cache */
 	uint32_t storage_method; /* TbStorageMethod */
-	uint32_t reserved;
+	/* Dictionaries of texts for whose entries expressions were computed once, and looked
+	 * up for each row; and entries of these. */
+	uint32_t dictionaries;
+	uint64_t dictionary_entries;
 	uint64_t phase_ns[TB_PHASE_COUNT];	 /* PROFILE: from READY until now, each moment
 										  * shared by what threads and streams were at; WAIT:
 										  * nothing was done */
@@ -993,7 +996,7 @@ static_assert(sizeof(TbChunkDone) == 24, "TbChunkDone layout");
 static_assert(sizeof(TbResultBatch) == 32, "TbResultBatch layout");
 static_assert(sizeof(TbSlotFree) == 8, "TbSlotFree layout");
 static_assert(sizeof(TbKeyBounds) == 24, "TbKeyBounds layout");
-static_assert(sizeof(TbQueryDone) == 2872, "TbQueryDone layout");
+static_assert(sizeof(TbQueryDone) == 2880, "TbQueryDone layout");
 static_assert(sizeof(TbTrace) == 16, "TbTrace layout");
 #endif
 

@@ -43,6 +43,7 @@ AggregateSink::AggregateSink(HostTile& tile, const GroupLayout& layout)
 void AggregateSink::bind() {
   table_ = tile_.field(ir_.getPtrTy(), offsetof(TbPipelineArgs, groups));
   accumulators_.bind(table_);
+  if (rows_.notes_groups()) unknown_ = tile_.take_words();
   for (uint32_t key : program_.keys()) {
     const TbExpr& e = program_.expr(key);
     const bool keep = e.cost > kKeepCost && !tb_type_is_text(e.type) && tb_type_width(e.type) <= sizeof(uint64_t);
@@ -88,7 +89,16 @@ void AggregateSink::load_keys(Value* k) {
   groups_.set_keys(keys);
 }
 
-void AggregateSink::emit(const TupleBatch& b) { program_.grouped() ? emit_grouped(b) : emit_ungrouped(b); }
+/* Tuples whose entry of a dictionary has come here before add nothing, if the sink says so. */
+TupleBatch AggregateSink::of_new_entries(const TupleBatch& b) {
+  TupleBatch fresh = b;
+  if (rows_.notes_entries()) tile_.keep_tuples("unseen", fresh, [&] { return rows_.note_entry(); });
+  return fresh;
+}
+
+void AggregateSink::emit(const TupleBatch& b) {
+  program_.grouped() ? emit_grouped(of_new_entries(b)) : emit_ungrouped(of_new_entries(b));
+}
 
 /* One branch-free loop: filter and aggregates. */
 void AggregateSink::emit_fused_tile(Value* n, const std::vector<uint32_t>& conjuncts) {
@@ -120,16 +130,39 @@ void AggregateSink::emit_ungrouped(const TupleBatch& b) {
 }
 
 /*
- * Hashes first, with the buckets prefetched; then, once there is room for a batch
- * of new groups, find or insert (reserve); then combine the tuples (apply).
+ * Groups that are known by their entry of a dictionary need no look-up. For the other tuples: hashes first, with the
+ * buckets prefetched; then, once there is room for a batch of new groups, find or insert (reserve). Then combine all
+ * tuples (apply).
  */
 void AggregateSink::emit_grouped(const TupleBatch& b) {
   groups_.bind(table_);
-  Value* bytes = emit_group_hashes(b);
-  emit_group_room(b, bytes);
+  const TupleBatch unknown = unknown_ ? of_unknown_groups(b) : b;
+  Value* bytes = emit_group_hashes(unknown);
+  if (unknown_ && accumulators_.has_text_states()) bytes = ir_.CreateAdd(bytes, emit_state_sizes(b));
+  emit_group_room(unknown, bytes);
   groups_.bind(table_);
-  emit_reserve(b);
+  emit_reserve(unknown);
   emit_apply(b);
+}
+
+/* groups[place] = the entry's group, which is on its way to the cache; the others make up a list of their own. */
+TupleBatch AggregateSink::of_unknown_groups(const TupleBatch& b) {
+  TupleBatch unknown = b;
+  unknown.selection = unknown.places = unknown_;
+  unknown.count = emit_loop(rows_, "known", ir_.getInt64(0), b.count, {ir_.getInt64(0)},
+                            [&](Value* k, const Carried& now) -> Carried {
+                              Value* place = tile_.begin_tuple(b, k);
+                              Value* noted = rows_.noted_group();
+                              Value* group = ir_.CreateSub(noted, ir_.getInt32(1));
+                              ir_.CreateStore(group, tile_.word_at(tile_.words(), place));
+                              Value* is_unknown = ir_.CreateIsNull(noted);
+                              Value* row = groups_.row(ir_.CreateSelect(is_unknown, ir_.getInt32(0), group));
+                              ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()},
+                                                  {row, ir_.getInt32(1), ir_.getInt32(3), ir_.getInt32(1)});
+                              ir_.CreateStore(ir_.CreateTrunc(place, ir_.getInt32Ty()), tile_.word_at(unknown_, now[0]));
+                              return {ir_.CreateAdd(now[0], ir_.CreateZExt(is_unknown, ir_.getInt64Ty()))};
+                            })[0];
+  return unknown;
 }
 
 void AggregateSink::emit_group_room(const TupleBatch& b, Value* bytes) {
@@ -145,7 +178,7 @@ void AggregateSink::emit_group_room(const TupleBatch& b, Value* bytes) {
   tile_.emit_room(room, groups, bytes);
 }
 
-/* Ungrouped, with text states: the arena bytes that the batch may need. */
+/* With text states: the arena bytes that they may need for the batch. */
 Value* AggregateSink::emit_state_sizes(const TupleBatch& b) {
   Carried end = emit_loop(rows_, "sizes", ir_.getInt64(0), b.count, {ir_.getInt64(0)},
                           [&](Value* k, const Carried& now) -> Carried {
@@ -155,7 +188,7 @@ Value* AggregateSink::emit_state_sizes(const TupleBatch& b) {
   return end[0];
 }
 
-/* Returns the arena bytes that the batch may need. */
+/* Returns the arena bytes that the batch may need, for text states as well if they are those of this batch alone. */
 Value* AggregateSink::emit_group_hashes(const TupleBatch& b) {
   Carried end = emit_loop(
       rows_, "hash", ir_.getInt64(0), b.count, {ir_.getInt64(0), ir_.getInt32(0)},
@@ -169,7 +202,7 @@ Value* AggregateSink::emit_group_hashes(const TupleBatch& b) {
         ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()},
                             {groups_.bucket_pointer(hash), ir_.getInt32(0), ir_.getInt32(3), ir_.getInt32(1)});
         Value* bytes = groups_.text_bytes();
-        if (accumulators_.has_text_states()) {
+        if (!unknown_ && accumulators_.has_text_states()) {
           Value* states = accumulators_.text_state_bytes(nullptr);
           bytes = bytes ? ir_.CreateAdd(bytes, states) : states;
         }
@@ -181,10 +214,12 @@ Value* AggregateSink::emit_group_hashes(const TupleBatch& b) {
 
 void AggregateSink::emit_reserve(const TupleBatch& b) {
   emit_loop(rows_, "reserve", ir_.getInt64(0), b.count, {}, [&](Value* k, const Carried&) -> Carried {
-    tile_.begin_tuple(b, k);
+    Value* place = tile_.begin_tuple(b, k);
     load_keys(k);
     Value* hash = ir_.CreateLoad(ir_.getInt64Ty(), rows_.index(ir_.getInt64Ty(), tile_.hashes(), k));
-    ir_.CreateStore(groups_.find_or_insert(hash), tile_.word_at(tile_.words(), k));
+    Value* group = groups_.find_or_insert(hash);
+    ir_.CreateStore(group, tile_.word_at(tile_.words(), place));
+    if (unknown_) rows_.note_group(group);
     return {};
   });
 }
@@ -192,9 +227,9 @@ void AggregateSink::emit_reserve(const TupleBatch& b) {
 void AggregateSink::emit_apply(const TupleBatch& b) {
   Carried end = emit_loop(rows_, "apply", ir_.getInt64(0), b.count, {ir_.getInt32(0)},
                           [&](Value* k, const Carried& now) -> Carried {
-                            Value* group = ir_.CreateLoad(ir_.getInt32Ty(), tile_.word_at(tile_.words(), k));
+                            Value* place = tile_.begin_tuple(b, k);
+                            Value* group = ir_.CreateLoad(ir_.getInt32Ty(), tile_.word_at(tile_.words(), place));
                             Value* group_row = groups_.row(group);
-                            tile_.begin_tuple(b, k);
                             Value* errors = now[0];
                             for (size_t i = 0; i < program_.aggs().size(); i++) {
                               Value* bits = accumulators_.apply(i, accumulators_.input(i, nullptr), group_row);

@@ -29,6 +29,8 @@ class AggregateSink {
 
   void emit_ungrouped(const TupleBatch& b);
   void emit_grouped(const TupleBatch& b);
+  TupleBatch of_new_entries(const TupleBatch& b);
+  TupleBatch of_unknown_groups(const TupleBatch& b);
   Value* emit_state_sizes(const TupleBatch& b);
   Value* emit_group_hashes(const TupleBatch& b);
   void emit_group_room(const TupleBatch& b, Value* bytes);
@@ -44,6 +46,7 @@ class AggregateSink {
   Accumulators accumulators_;
   GroupTableEmitter groups_;
   Value* table_ = nullptr;
+  Value* unknown_ = nullptr;  // scratch memory: places whose entry has no group yet; null: entries have none
   /* Scratch memory of the keys that are kept from their hash to their look-up: a value and a byte per tuple. */
   struct KeptKey {
     Value *values = nullptr, *nulls = nullptr;

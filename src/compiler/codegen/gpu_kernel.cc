@@ -43,6 +43,7 @@ GpuKernel::GpuKernel(ModuleBuilder& builder, const Program& program, const char*
   rows_.bind(nullptr, field(ir_.getPtrTy(), offsetof(TbPipelineArgs, bytes)),
              field(ir_.getPtrTy(), offsetof(TbPipelineArgs, params)), tables_);
   places_ = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, places));
+  entry_results_ = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, entry_results));
   if (needs_probe(program)) {
     tuples_ = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, tuples));
     tuple_capacity_ = field(ir_.getInt64Ty(), offsetof(TbPipelineArgs, tuple_capacity));
@@ -178,7 +179,7 @@ GpuKernel::Run GpuKernel::load_run(Value* job) {
 void GpuKernel::bind_stretch(Value* stretch) {
   stretch_ = stretch;
   const uint64_t size = program_.source_columns() * sizeof(TbColumnPlace);
-  rows_.bind_places(rows_.index(ir_.getInt8Ty(), places_, ir_.CreateMul(stretch, ir_.getInt64(size))));
+  rows_.bind_places(rows_.index(ir_.getInt8Ty(), places_, ir_.CreateMul(stretch, ir_.getInt64(size))), entry_results_);
 }
 
 Value* GpuKernel::row_number() {

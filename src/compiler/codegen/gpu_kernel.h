@@ -69,7 +69,7 @@ class GpuKernel {
   void bind_stretch(Value* stretch);
   void begin_tuple(Value* tuple);
 
-  Value *places_ = nullptr, *runs_ = nullptr;
+  Value *places_ = nullptr, *runs_ = nullptr, *entry_results_ = nullptr;
   Value* stretch_ = nullptr;  // of the row that has been started
   Value *stop_ = nullptr, *started_ = nullptr;
   llvm::AllocaInst* candidates_ = nullptr;  // that the thread has looked at; programs whose rows look at many

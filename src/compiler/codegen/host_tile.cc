@@ -23,6 +23,7 @@ void HostTile::bind_columns(Value* args, Value* tables, const std::vector<bool>&
   rows_.bind(pointer(offsetof(TbPipelineArgs, columns)), pointer(offsetof(TbPipelineArgs, bytes)),
              pointer(offsetof(TbPipelineArgs, params)), tables);
   rows_.bind_codes(late, pointer(offsetof(TbPipelineArgs, codes)));
+  rows_.bind_entry_results(pointer(offsetof(TbPipelineArgs, entry_results)));
 }
 
 void HostTile::bind_scratch() {

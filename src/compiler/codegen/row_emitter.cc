@@ -38,7 +38,12 @@ RowEmitter::RowEmitter(ModuleBuilder& builder, const Program& program, llvm::IRB
 
 RowEmitter::RowEmitter(ModuleBuilder& builder, const Program& program, llvm::IRBuilder<>& ir,
                        std::shared_ptr<const ExpressionParts> parts)
-    : builder_(builder), program_(program), ir_(ir), params_(program.params().size()), parts_(std::move(parts)) {}
+    : builder_(builder),
+      program_(program),
+      ir_(ir),
+      params_(program.params().size()),
+      parts_(std::move(parts)),
+      entry_results_(program) {}
 
 llvm::Type* RowEmitter::type_of(uint32_t tb_type) {
   switch (tb_type) {
@@ -123,6 +128,7 @@ void RowEmitter::bind_codes(const std::vector<bool>& late, Value* codes) {
     if (!late[i]) continue;
     bind_codes_of(i, at(codes, i * sizeof(TbColumnCodes)));
     Value* views = columns_[i].views;
+    columns_[i].dictionary = views;
     if (views) columns_[i].views = ir_.CreateSelect(ir_.CreateIsNull(views), columns_[i].values, views);
   }
 }
@@ -150,7 +156,7 @@ std::vector<RowEmitter::ReadColumn> RowEmitter::read_columns() const {
   return columns;
 }
 
-void RowEmitter::bind_places(Value* places) {
+void RowEmitter::bind_places(Value* places, Value* entry_results) {
   places_ = true;
   for (uint32_t i = 0; i < program_.source_columns(); i++) {
     const TbColumn& column = program_.columns()[i];
@@ -161,6 +167,7 @@ void RowEmitter::bind_places(Value* places) {
     if (column.flags & TB_COL_NULLABLE) bound.valid = load(ir_.getPtrTy(), place, offsetof(TbColumnData, valid));
     bound.bytes = tb_type_is_text(column.type) ? text_base(place, 0, bytes_) : bytes_;
     bind_codes_of(i, at(place, offsetof(TbColumnPlace, codes)));
+    bind_results_of(i, entry_results, bound.views);
     if (tb_type_width(column.type) > sizeof(uint64_t) && !tb_type_is_text(column.type)) bound.mask = nullptr;
   }
 }
@@ -752,9 +759,13 @@ RowValue RowEmitter::eval(uint32_t expr, Value* active) {
     const auto found = known_.find(expr);
     if (found != known_.end() && is_narrowed_from(active, found->second.active)) return found->second.value;
   }
-  const RowValue value = parts_->is_part(expr) ? call_part(expr, {0, 0}, active) : eval_here(expr, active);
+  const RowValue value = has_entry_result(expr) ? eval_by_entry(expr, active) : eval_anew(expr, active);
   if (shared) known_[expr] = {value, active};
   return value;
+}
+
+RowValue RowEmitter::eval_anew(uint32_t expr, Value* active) {
+  return parts_->is_part(expr) ? call_part(expr, {0, 0}, active) : eval_here(expr, active);
 }
 
 /* AND, OR, COALESCE, GREATEST, LEAST: of such lists the list is the same as of their operands. */

@@ -16,6 +16,7 @@
 
 #include "compiler/codegen/expression_parts.h"
 #include "compiler/codegen/module_builder.h"
+#include "engine/program/entry_results.h"
 
 namespace turbine {
 
@@ -40,8 +41,12 @@ class RowEmitter {
   /* Columns that are read as codes: `late` by column, `codes` as TbPipelineArgs says. After bind(). */
   void bind_codes(const std::vector<bool>& late, llvm::Value* codes);
 
-  /* GPU: the source's columns are those of one stretch, TbColumnPlace[]; after bind(), where a stretch begins. */
-  void bind_places(llvm::Value* places);
+  /* GPU: the source's columns are those of one stretch, TbColumnPlace[]; after bind(), where a stretch begins.
+   * `entry_results` as TbPipelineArgs says. */
+  void bind_places(llvm::Value* places, llvm::Value* entry_results);
+
+  /* Host: results by entry, for columns that are read as codes; after bind_codes(). */
+  void bind_entry_results(llvm::Value* entry_results);
 
   /* Of the stretch, columns whose elements have been read in code emitted since, in at most 8 bytes: their
    * values, and log2 of an element's bytes (i64). */
@@ -106,6 +111,18 @@ class RowEmitter {
 
   /* `active`: i1 under which the value is wanted; nullptr: always. */
   RowValue eval(uint32_t expr, llvm::Value* active);
+
+  /* Host: do rows note that their entry has come to the sink (EntryResults::seen)? */
+  bool notes_entries() const { return entry_results_.seen() && columns_[entry_results_.seen()->column].results; }
+  /* Notes it; i1: no row has before, or nobody knows. */
+  llvm::Value* note_entry();
+
+  /* Host: do rows note their group by entry (EntryResults::group_column)? */
+  bool notes_groups() const { return entry_results_.group_column() && columns_[*entry_results_.group_column()].groups; }
+  /* i32: 1 + the number of the row's group; 0: nobody has noted it. */
+  llvm::Value* noted_group();
+  /* Notes the group that the row has got (i32). */
+  void note_group(llvm::Value* group);
 
   /* True and not NULL. */
   llvm::Value* truth(const RowValue& v);
@@ -173,6 +190,7 @@ class RowEmitter {
   using Arms = llvm::SmallVector<std::pair<llvm::Value*, RowValue>, 4>;
 
   RowValue eval_here(uint32_t expr, llvm::Value* active);
+  RowValue eval_anew(uint32_t expr, llvm::Value* active);
   using Range = ExpressionParts::Range;
   RowValue eval_list(uint32_t expr, Range range, llvm::Value* active);
   RowValue eval_logic(const Operands& operands, bool is_and, llvm::Value* active);
@@ -203,6 +221,18 @@ class RowEmitter {
   RowValue null_of(const TbExpr& e);
   llvm::Value* error_slot();
 
+  /* entry_results.cc */
+  void bind_results_of(uint32_t column, llvm::Value* entry_results, llvm::Value* views);
+  bool has_entry_result(uint32_t expr) const;
+  void bind_groups_of(uint32_t column, llvm::Value* entry_results, llvm::Value* views);
+  llvm::Value* result_place(const EntryResults::Place& place);
+  llvm::Value* record_number(uint32_t column, llvm::Value* mask);
+  llvm::Value* group_place();
+  RowValue eval_by_entry(uint32_t expr, llvm::Value* active);
+  llvm::Value* compute_for_entry(uint32_t expr, llvm::Value* place, RowValue* value, llvm::Value** errors);
+  llvm::Value* result_word(const TbExpr& e, const RowValue& value);
+  RowValue read_result(const TbExpr& e, llvm::Value* word, bool nullable);
+
   /* row_parts.cc. Operands of a list, or all of the expression if the range is empty; of arms of a CASE `found`:
    * whether one was taken. */
   RowValue call_part(uint32_t expr, Range range, llvm::Value* active, llvm::Value** found = nullptr);
@@ -231,12 +261,17 @@ class RowEmitter {
     llvm::Value *values = nullptr, *valid = nullptr, *valid_mask = nullptr, *table = nullptr, *bytes = nullptr;
     llvm::Value *base = nullptr, *mask = nullptr, *shift = nullptr;  // of codes; null: there are none
     llvm::Value *views = nullptr, *row_mask = nullptr;               // of codes of text
+    llvm::Value* dictionary = nullptr;                               // host: these views, or null
+    /* By entry: record i & results_mask of `results`; whether they are the dictionary's own, and are noted. */
+    llvm::Value *results = nullptr, *results_mask = nullptr, *noted = nullptr;
+    llvm::Value *groups = nullptr, *groups_mask = nullptr, *groups_noted = nullptr;  // likewise
   };
   std::vector<BoundColumn> columns_;
   bool places_ = false;  // elements are read by aligned words
   std::vector<RowValue> params_, loaded_;
   std::vector<llvm::Value*> matches_;
   std::shared_ptr<const ExpressionParts> parts_;
+  const EntryResults entry_results_;
   std::map<uint32_t, KnownValue> known_;              // shared expressions of the row
   std::map<llvm::Value*, llvm::Value*> narrowed_;     // a condition and the wider one that it was made of
   std::map<Narrowing, llvm::Value*> narrows_;         // conditions of the row, so that equal ones are the same

@@ -52,6 +52,7 @@ struct DeviceQueryStats {
   uint64_t bytes_to_device = 0, bytes_from_device = 0;
   uint64_t transfer_us = 0, decode_us = 0, compute_us = 0, finish_us = 0, table_grows = 0;
   uint64_t rows_in = 0, cached_bytes = 0;  // of complete tasks, as TaskOutcome has them
+  uint64_t dictionaries = 0, dictionary_entries = 0;  // that have tables of results (entry_result_tables.h)
 };
 
 /* The states of an ungrouped AGGREGATE that one step of a task has come to, in group_layout form, without text. */

@@ -132,6 +132,8 @@ void QueryExecution::send_done() {
   totals.decode_us += stats.decode_us;
   totals.compute_us = stats.compute_us;
   totals.table_grows = stats.table_grows;
+  totals.dictionaries = static_cast<uint32_t>(stats.dictionaries);
+  totals.dictionary_entries = stats.dictionary_entries;
   device_->report_shares(totals);
   if (totals.cached_bytes > 0) totals.cached_columns = static_cast<uint32_t>(program_->source_columns());
   if (profile_) {

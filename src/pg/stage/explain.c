@@ -253,6 +253,24 @@ explain_run_stages(const TbRunStats *stats, ExplainState *es)
 	ExplainPropertyFloat("Finish Time", "ms", done->finish_us / 1000.0, 3, es);
 }
 
+/* Of expressions over one text that were computed once for each entry. */
+static void
+explain_dictionaries(const TbQueryDone *done, ExplainState *es)
+{
+	if (!es->verbose || done->dictionaries == 0)
+		return;
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyText("Texts Looked Up",
+							psprintf("dictionaries=%u entries=" UINT64_FORMAT,
+									 done->dictionaries, done->dictionary_entries),
+							es);
+		return;
+	}
+	ExplainPropertyUInteger("Dictionaries Looked Up", NULL, done->dictionaries, es);
+	ExplainPropertyUInteger("Dictionary Entries", NULL, done->dictionary_entries, es);
+}
+
 void
 tb_explain_stats(Oid relid, const TbRunStats *stats, ExplainState *es)
 {
@@ -275,6 +293,7 @@ tb_explain_stats(Oid relid, const TbRunStats *stats, ExplainState *es)
 		explain_jit(stats, es);
 		explain_transfer(stats, es);
 		explain_run_stages(stats, es);
+		explain_dictionaries(&stats->service.done, es);
 	}
 	if (stats->rows_deferred > 0)
 		ExplainPropertyUInteger("Rows Detoasted", NULL, stats->rows_deferred, es);

@@ -150,7 +150,8 @@ std::string HostDevice::machine_code(std::span<const uint8_t> artifact) {
 /* Rows are kept until the end, so that they are granted as estimated, texts
  * apart; but no estimate alone takes most of the budget, or refuses a query. */
 QueryNeeds HostDevice::needs(const Program& program, double estimated_rows, uint32_t, uint32_t) const {
-  const uint64_t first = pool_.size() * first_bytes(program, first_capacity(program, estimated_rows));
+  const uint64_t first = pool_.size() * first_bytes(program, first_capacity(program, estimated_rows)) +
+                         HostEntryResults::most_bytes(program, pool_.size());
   if (program.sink() != TB_SINK_PROJECT && program.sink() != TB_SINK_BUILD) return {first};
   const auto most = static_cast<double>(info_.memory_budget / 4);
   const double expected = estimated_rows > 0 ? std::min(estimated_rows * kept_row_bytes(program), most) : 0;

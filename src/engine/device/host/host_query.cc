@@ -123,7 +123,8 @@ HostQuery::HostQuery(std::shared_ptr<const Program> program, std::shared_ptr<con
       code_(std::move(code)),
       tables_(std::move(tables)),
       batch_(batch_layout(*program_)),
-      budget_(budget),
+      entry_results_(*program_, HostEntryResults::most_bytes(*program_, pool.size())),
+      budget_(budget - std::min(budget, HostEntryResults::most_bytes(*program_, pool.size()))),
       matched_(*program_, tables_, budget_),
       pool_(pool),
       workers_(workers),
@@ -424,6 +425,7 @@ void HostQuery::run_segments(unsigned worker, Progress& progress, const Segments
   const SegmentMorsel& morsel = *input.morsel;
   const DecodedBatch& batch = workers_[worker].batch(batch_.size);
   SegmentColumns stored(morsel, batch_.columns.size());
+  std::vector<TbEntryResults> results(entry_results_.empty() ? 0 : batch_.columns.size());
   for (const TakenSegment& taken : morsel.segments) {
     if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
     stored.advance();
@@ -431,7 +433,7 @@ void HostQuery::run_segments(unsigned worker, Progress& progress, const Segments
       note_excluded(taken, progress.outcome);
       continue;
     }
-    if (!run_segment(worker, progress, morsel, stored, taken, batch)) return;
+    if (!run_segment(worker, progress, morsel, stored, taken, batch, results)) return;
     if (sink_) sink_->end_segment(worker, first_block(taken), last_block(taken));
   }
   // Two versions of one segment may have been taken, for different blocks.
@@ -441,17 +443,19 @@ void HostQuery::run_segments(unsigned worker, Progress& progress, const Segments
 
 /* As many calls as there are gaps between the blocks that are taken. Returns whether to go on. */
 bool HostQuery::run_segment(unsigned worker, Progress& progress, const SegmentMorsel& morsel,
-                            const SegmentColumns& stored, const TakenSegment& taken, const DecodedBatch& batch) {
+                            const SegmentColumns& stored, const TakenSegment& taken, const DecodedBatch& batch,
+                            std::span<TbEntryResults> results) {
   bool goes_on = true;
   each_row_range(*taken.segment, taken.blocks, [&](uint32_t first, uint32_t end) {
     if (!goes_on) return;
     TbColumnData columns[TB_MAX_COLUMNS];
     TbColumnCodes codes[TB_MAX_COLUMNS];
-    decode_segment(progress.task.sequence, stored, first, end, batch.memory.data(), columns, codes);
+    decode_segment(worker, progress.task.sequence, stored, first, end, batch.memory.data(), columns, codes, results);
     progress.outcome.rows_in += end - first;
     PipelineCall call{};
     call.columns = columns;
     call.codes = codes;
+    call.entry_results = results.empty() ? nullptr : results.data();
     call.first_row = first;
     call.nrows = first + counted_rows(end - first);
     if (rows_sink()) call.rowids = write_rowids(morsel, taken, first, end, batch);
@@ -482,8 +486,9 @@ const uint32_t* HostQuery::write_rowids(const SegmentMorsel& morsel, const Taken
 
 /* Rows [first, end) as the pipeline reads them: as codes, or decoded to the batch's arrays. Better
  * code, which may come between this and the call, calls the same columns late. */
-void HostQuery::decode_segment(uint64_t sequence, const SegmentColumns& stored, uint32_t first, uint32_t end,
-                               uint8_t* room, TbColumnData* columns, TbColumnCodes* codes) {
+void HostQuery::decode_segment(unsigned worker, uint64_t sequence, const SegmentColumns& stored, uint32_t first, uint32_t end,
+                               uint8_t* room, TbColumnData* columns, TbColumnCodes* codes,
+                               std::span<TbEntryResults> results) {
   const Span span(profile_, TB_SPAN_DECODE, sequence);
   const HostCode::Entries& code = code_->entries();
   const uint64_t start = monotonic_ns();
@@ -491,6 +496,7 @@ void HostQuery::decode_segment(uint64_t sequence, const SegmentColumns& stored, 
     const StoredColumn& column = stored[i];
     columns[i] = code.is_late(i) ? coded_column(column, &codes[i])
                                  : decode_column(column, first, end, room + batch_.columns[i].values);
+    if (!results.empty()) entry_results_.find(worker, static_cast<uint32_t>(i), column, &results[i]);
   }
   decode_ns_.fetch_add(monotonic_ns() - start, std::memory_order_relaxed);
 }
@@ -593,6 +599,7 @@ DeviceQueryStats HostQuery::stats() const {
   stats.compute_us = compute_ns_ / 1000;
   stats.finish_us = finish_ns_ / 1000;
   stats.table_grows = grows_;
+  entry_results_.count(&stats);
   return stats;
 }
 

@@ -23,6 +23,7 @@
 #include "engine/device/device.h"
 #include "engine/device/host/decode_queue.h"
 #include "engine/device/host/host_code.h"
+#include "engine/device/host/host_entry_results.h"
 #include "engine/device/host/host_sink.h"
 #include "engine/device/host/matched_rows.h"
 #include "engine/device/host/segment_columns.h"
@@ -125,9 +126,9 @@ class HostQuery final : public DeviceQuery {
   void run_columns(unsigned worker, Progress& progress, const ColumnsInput& input);
   void run_segments(unsigned worker, Progress& progress, const SegmentsInput& input);
   bool run_segment(unsigned worker, Progress& progress, const SegmentMorsel& morsel, const SegmentColumns& stored,
-                   const TakenSegment& taken, const DecodedBatch& batch);
-  void decode_segment(uint64_t sequence, const SegmentColumns& stored, uint32_t first, uint32_t end, uint8_t* room,
-                      TbColumnData* columns, TbColumnCodes* codes);
+                   const TakenSegment& taken, const DecodedBatch& batch, std::span<TbEntryResults> results);
+  void decode_segment(unsigned worker, uint64_t sequence, const SegmentColumns& stored, uint32_t first, uint32_t end, uint8_t* room,
+                      TbColumnData* columns, TbColumnCodes* codes, std::span<TbEntryResults> results);
   const uint32_t* write_rowids(const SegmentMorsel& morsel, const TakenSegment& taken, uint32_t first, uint32_t end,
                                const DecodedBatch& batch) const;
   void run_unmatched(unsigned worker, Progress& progress, const UnmatchedInput& input);
@@ -140,7 +141,8 @@ class HostQuery final : public DeviceQuery {
   const JoinTables tables_;
   std::vector<const TbJoinTable*> raw_tables_;
   const BatchLayout batch_;
-  MemoryBudget budget_;
+  HostEntryResults entry_results_;
+  MemoryBudget budget_;  // the grant without what results by entry take
   const MatchedRows matched_;
   WorkerPool& pool_;
   std::vector<WorkerMemory>& workers_;

@@ -236,6 +236,8 @@ DeviceQueryStats SplitQuery::stats() const {
     sum.table_grows += some.table_grows;
     sum.rows_in += some.rows_in;
     sum.cached_bytes += some.cached_bytes;
+    sum.dictionaries = std::max(sum.dictionaries, some.dictionaries);
+    sum.dictionary_entries = std::max(sum.dictionary_entries, some.dictionary_entries);
   }
   return sum;
 }

@@ -35,7 +35,7 @@ T* device_pointer(DevicePtr base, uint64_t offset = 0) {
 
 uint64_t arguments_size(const Program& program) {
   return sizeof(TbDecodeArgs) + sizeof(TbPipelineArgs) + sizeof(TbExportOrder) +
-         program.source_columns() * sizeof(TbColumnData);
+         program.source_columns() * (sizeof(TbColumnData) + sizeof(TbEntryResults));
 }
 
 /* Entries of 4 bytes that a tuple takes. */
@@ -126,6 +126,8 @@ QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::share
   driver.check(driver.memcpy_htod_async(device_params.device(), params->data(), params->size(), copy.get()));
   // Join tables, and marks of their rows.
   if (program->full_joins_end() > 0) matched.emplace(*context, driver, *program, join_tables, account, copy.get());
+  if (EntryResults layout(*program); !layout.empty())
+    entry_results.emplace(*context, driver, std::move(layout), copy.get());
   if (!join_tables.empty())
     tables.emplace(*context, driver, cache->join_tables, std::move(join_tables), account, copy.get());
   // What the sink fills.
@@ -248,6 +250,12 @@ void ChunkLane::prepare_segments(const SegmentsInput& input) {
 
 TbColumnData* ChunkLane::column_arguments() const { return reinterpret_cast<TbColumnData*>(&host_arguments() + 1); }
 
+/* Behind the columns. Empty: the program has none. */
+std::span<TbEntryResults> ChunkLane::entry_results() const {
+  if (!query_.entry_results) return {};
+  return {reinterpret_cast<TbEntryResults*>(column_arguments() + ncolumns_), ncolumns_};
+}
+
 /* What a chunk of any kind has. */
 void ChunkLane::fill_arguments() {
   static_assert(sizeof(Arguments) == sizeof(TbDecodeArgs) + sizeof(TbPipelineArgs) + sizeof(TbExportOrder));
@@ -259,6 +267,12 @@ void ChunkLane::fill_arguments() {
   if (groups_rows(*query_.program)) pipeline.group_of_row = device_pointer<uint32_t>(group_of_row_.device());
   if (query_.groups) pipeline.groups = device_pointer<TbGroupTable>(query_.groups->header());
   if (query_.tables) pipeline.tables = device_pointer<const TbJoinTable* const>(query_.tables->addresses());
+  if (query_.entry_results) {
+    const std::span<TbEntryResults> results = entry_results();
+    std::fill(results.begin(), results.end(), TbEntryResults{});
+    const uint64_t offset = sizeof(Arguments) + ncolumns_ * sizeof(TbColumnData);
+    pipeline.entry_results = device_pointer<const TbEntryResults>(arguments_.device(), offset);
+  }
   if (query_.matched) pipeline.matched = device_pointer<uint8_t* const>(query_.matched->arrays());
   if (rows_) pipeline.store = device_pointer<TbRowStore>(rows_->header());
   if (probes_) point_to_tuples();
@@ -373,6 +387,11 @@ void ChunkLane::upload_segments() {
   pipeline.places = device_pointer<const TbColumnPlace>(batch_->places());
   pipeline.runs = device_pointer<const TbRowRun>(batch_->runs());
   pipeline.nruns = batch_->nruns();
+  for (uint32_t i = 0; i < entry_results().size(); i++) {
+    if (!query_.entry_results->has(i)) continue;
+    const auto [dictionary, copy] = batch_->dictionary_of(i);
+    query_.entry_results->find(i, dictionary, copy, &entry_results()[i]);
+  }
   upload_arguments();
 }
 

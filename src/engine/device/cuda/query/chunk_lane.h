@@ -40,6 +40,7 @@
 #include "engine/device/cuda/driver/stream.h"
 #include "engine/device/cuda/embedded_kernels.h"
 #include "engine/device/cuda/exports/export_kernels.h"
+#include "engine/device/cuda/memory/device_entry_results.h"
 #include "engine/device/cuda/memory/device_join_tables.h"
 #include "engine/device/cuda/groups/group_table.h"
 #include "engine/device/cuda/memory/lane_rows.h"
@@ -70,6 +71,7 @@ struct QueryResources {
   std::map<const ChunkLayout*, Block> layout_params;  // of those in use
   std::optional<DeviceJoinTables> tables;  // where there are joins
   std::optional<MatchedRows> matched;  // where there are FULL joins
+  std::optional<DeviceEntryResults> entry_results;  // where texts have results by entry
   const bool one_tuple;                // no row makes more than one
   std::optional<GroupTable> groups;    // AGGREGATE
   std::vector<TaskStates> task_states;  // of `groups`, if it takes states
@@ -187,8 +189,8 @@ class ChunkLane {
   uint64_t bytes_to_device() const { return bytes_to_device_; }
 
  private:
-  /* In pinned and in device memory: what goes to the device for a chunk,
-   * followed by a TbColumnData for each column. */
+  /* In pinned and in device memory: what goes to the device for a chunk, followed by a TbColumnData for each column,
+   * and a TbEntryResults for each if the program has any. */
   struct Arguments {
     TbDecodeArgs decode;
     TbPipelineArgs pipeline;
@@ -209,6 +211,7 @@ class ChunkLane {
   void make_room_for_tuples(uint64_t found);
   void prepare_segments(const SegmentsInput& input);
   TbColumnData* column_arguments() const;
+  std::span<TbEntryResults> entry_results() const;
   void fill_arguments();
   void fill_arrays(uint32_t npages, uint64_t row_capacity, const ChunkLayout* layout);
   void point_to_tuples();

@@ -309,6 +309,7 @@ void CudaQuery::complete(const Done& done, const TaskOutcome& outcome, std::exce
   {
     std::lock_guard lock(mutex_);
     stats_ = worker_stats_;
+    if (resources_.entry_results) resources_.entry_results->count(&stats_);
   }
   done(outcome, std::move(error));
   std::lock_guard lock(mutex_);

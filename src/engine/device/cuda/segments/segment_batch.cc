@@ -177,6 +177,18 @@ void SegmentBatch::copy_dictionaries(Stream stream) {
   for (auto& [dictionary, copy] : dictionaries_) copy = tier_.dictionary(driver_, dictionary, stream, pins_);
 }
 
+std::pair<std::shared_ptr<TextDictionary>, DeviceDictionary> SegmentBatch::dictionary_of(size_t column) const {
+  for (const TakenSegment& taken : morsel_->segments) {
+    const auto& dictionary = taken.segment->find((*morsel_->columns)[column])->data->shape().dictionary;
+    if (!dictionary) continue;
+    if (!known_) return {dictionary, dictionaries_.at(dictionary)};
+    for (const SegmentTier::NamedDictionary& named : known_->dictionaries)
+      if (named.original.lock() == dictionary) return {dictionary, named.copy};
+    return {};
+  }
+  return {};
+}
+
 void SegmentBatch::describe(uint8_t* description, DevicePtr filler) const {
   auto* places = reinterpret_cast<TbColumnPlace*>(description);
   for (size_t i = 0; i < columns_.size(); i++) {

@@ -43,6 +43,8 @@ class SegmentBatch {
   /* After upload(): for TbPipelineArgs. */
   DevicePtr places() const { return known_ ? known_->places : description_.device(); }
   DevicePtr runs() const { return known_ ? known_->runs : description_.device() + places_size(); }
+  /* After upload(): the first dictionary that segments have for this column, and where its copy is. */
+  std::pair<std::shared_ptr<TextDictionary>, DeviceDictionary> dictionary_of(size_t column) const;
   uint32_t nruns() const { return known_ ? known_->nruns : static_cast<uint32_t>(runs_.size()); }
 
   /* All is complete: the copies stay. */
