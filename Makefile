@@ -50,7 +50,7 @@ deps:
 
 # Makes what is missing of the root file systems.
 roots: deps
-	@for version in $(PG_VERSIONS); do tools/make_root.sh $$version || exit 1; done
+	@if [ -n "$(PG_VERSIONS)" ]; then $(PYTHON) tools/debian_root.py $(PG_VERSIONS); fi
 
 configure: roots
 	@cmake -G Ninja -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) -DTURBINE_ROOTS=$(TURBINE_ROOTS) \

@@ -44,7 +44,7 @@ FED_SCRIPTS = ("aggregates,brin,cached_columns,collations,errors,feeders,filter_
 
 # What runs against another version of PostgreSQL (TURBINE_PG) if no suite is named: plans, values and visibility, which
 # are what versions change.
-OTHER_VERSION_SUITES = ("faults", "sql", "differential", "joins", "races")
+OTHER_VERSION_SUITES = ("faults", "sql", "core", "differential", "joins", "races", "map-promise")
 
 # What differs between GPUs and the host. Kernels that all of them together must run.
 GPU_SCRIPTS = "aggregates,float_sums,following_keys,full_joins,joins,late_parts,partitions,set_operations,several_distinct,text"
@@ -151,6 +151,13 @@ SUITES = {
         PYTHON + ["test/mvcc.py"],
         "an invariant holds beside everything that may happen to a table",
         ("--seconds", "1800")),
+    "map-promise": Suite(
+        PYTHON + ["test/map_promise.py"],
+        "PostgreSQL keeps the promise about its visibility map that direct and cached reads rest on"),
+    "version-upgrade": Suite(
+        PYTHON + ["test/version_upgrade.py"],
+        "pg_upgrade from PostgreSQL 15 to 17 keeps the extension, its tables, policies and pins",
+        on_request=True),
     "fresh-blocks": Suite(
         PYTHON + ["test/fresh_blocks.py"],
         "rows that are not all-visible yet are cached, and each snapshot sees its own"),
