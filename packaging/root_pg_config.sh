@@ -1,8 +1,8 @@
 #!/bin/sh
-# root_pg_config.sh OPTION - pg_config of the PostgreSQL in the root file system $TURBINE_PG_ROOT (tools/debian_root.py).
+# root_pg_config.sh OPTION - pg_config of the PostgreSQL in the root file system $TURBINE_PG_ROOT.
 #
-# For builds outside of it: the server's headers are those of the root, libpq is this machine's, and all other places are
-# where the root's PostgreSQL looks, as seen from inside.
+# For builds outside of it (tools/debian_root.py makes it): the server's headers are those of the root, libpq is this
+# machine's, and all other places are where the root's PostgreSQL looks, as seen from inside.
 # Called by: CMake, as PG_CONFIG; debian/rules.
 set -eu
 

@@ -108,6 +108,12 @@ SUITES = {
         PYTHON + ["test/profile.py"],
         "phases add up to the execution time, traces are whole",
         alone=True),
+    "pg17": Suite(
+        PYTHON + ["test/other_version.py", "17"],
+        "short forms of suites against PostgreSQL 17", alone=True),
+    "pg18": Suite(
+        PYTHON + ["test/other_version.py", "18"],
+        "the same against PostgreSQL 18", alone=True),
     "sql": Suite(
         PYTHON + ["test/run_sql.py"],
         "every statement of test/sql gives PostgreSQL's answer, forced and not, direct and buffered",
@@ -436,6 +442,8 @@ class Outcome(NamedTuple):
     processor_seconds: float
     # The output's end.
     last_lines: list
+    # Why nothing ran.
+    skipped: str
 
 
 def run(name, nightly, side_by_side):
@@ -465,7 +473,8 @@ def run(name, nightly, side_by_side):
             print(f"=== {name}\n" + "".join(lines), end="", flush=True)
         passed, failed = passed_and_failed(name, last, process.returncode)
         print(f"=== {name}: {passed} passed, {failed} failed, {seconds:.0f} s", flush=True)
-    return Outcome(passed, failed, seconds, used.ru_utime + used.ru_stime, lines[-REPEATED_LINES:])
+    skipped = next((line.strip() for line in lines if line.startswith("skipped: ")), "")
+    return Outcome(passed, failed, seconds, used.ru_utime + used.ru_stime, lines[-REPEATED_LINES:], skipped)
 
 
 def print_table(outcomes):
@@ -473,7 +482,7 @@ def print_table(outcomes):
     print(f"{'suite':<20}{'seconds':>8}{'processor':>11}{'passed':>8}{'failed':>8}  proves")
     for name, outcome in outcomes.items():
         print(f"{name:<20}{outcome.seconds:>8.0f}{outcome.processor_seconds:>11.0f}{outcome.passed:>8}"
-              f"{outcome.failed:>8}  {SUITES[name].proves}")
+              f"{outcome.failed:>8}  {outcome.skipped or SUITES[name].proves}")
 
 
 def main():

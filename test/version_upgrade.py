@@ -23,7 +23,7 @@ sys.path.insert(0, str(REPOSITORY / "tools"))
 
 from cache_bench import Bench  # noqa: E402
 from cluster import BUILD  # noqa: E402
-from debian_root import MIRROR, RELEASES, DebianRoot, RootError  # noqa: E402
+from debian_root import RELEASES, DebianRoot, RootError, sources  # noqa: E402
 
 OLD = "15"
 HOME = "/srv/upgrade"
@@ -42,7 +42,7 @@ CREATE TABLE changed (id int, v int, later int DEFAULT 5);
 INSERT INTO changed SELECT i, i % 9 FROM generate_series(1, 30000) i;
 ALTER TABLE changed ADD COLUMN fast text DEFAULT 'added', DROP COLUMN later;
 DELETE FROM changed WHERE id % 3 = 0;
-CREATE FUNCTION twice(x int) RETURNS int LANGUAGE turbine IMMUTABLE AS $$ return x * 2 $$;
+CREATE FUNCTION twice(x int) RETURNS int LANGUAGE turbine IMMUTABLE AS $$ x * 2 $$;
 SELECT turbine.to_parquet('SELECT id, name FROM sales WHERE id < 5000', '{home}/sales.parquet');
 CREATE FOREIGN TABLE file_sales (id int, name text) SERVER arrow_fdw OPTIONS (file '{home}/sales.parquet');
 CREATE FOREIGN TABLE kept (id int, v float8) SERVER gstore_fdw OPTIONS (pinning '0');
@@ -69,7 +69,9 @@ ACCELERATED = QUERIES[:6]
 KEPT = (
     "SELECT objoid::regclass, label FROM pg_seclabel WHERE provider = 'pg_turbine' ORDER BY 1",
     "SELECT extversion FROM pg_extension WHERE extname = 'pg_turbine'",
-    "SELECT relacl FROM pg_class WHERE oid IN ('turbine.column_cache'::regclass, 'file_sales'::regclass) ORDER BY relname",
+    # 17 has one right more, of owners.
+    "SELECT relname, grantee::regrole, privilege_type FROM pg_class, aclexplode(relacl) WHERE oid IN "
+    "('turbine.column_cache'::regclass, 'file_sales'::regclass) AND privilege_type <> 'MAINTAIN' ORDER BY 1, 2, 3",
     "SELECT lanname FROM pg_proc p JOIN pg_language l ON l.oid = prolang WHERE proname = 'twice'")
 FORCED = "SET pg_turbine.debug_force_offload = on; SET pg_turbine.compile_wait = '60s';"
 AFTERWARDS = "UPDATE sales SET price = price + 1 WHERE k = 2; DELETE FROM parts WHERE id % 5 = 0; INSERT INTO changed VALUES (99999, 3)"
@@ -81,7 +83,8 @@ def install_extension(root, version):
                                 f"/usr/lib/postgresql/{version}/bin")
     module = BUILD / f"pg{version}" / "pg_turbine.so"
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["cmake", "--install", BUILD], check=True, stdout=subprocess.DEVNULL, env={"DESTDIR": folder, "PATH": "/usr/bin:/bin"})
+        subprocess.run(["cmake", "--install", BUILD], check=True, stdout=subprocess.DEVNULL,
+                       env={"DESTDIR": folder, "PATH": "/usr/bin:/bin"})
         staged = Path(folder)
         for source, target in ((next(staged.rglob("turbined")).parent, f"{library}/pg_turbine"),
                                (next(staged.rglob("pg_turbine.control")).parent, share),
@@ -105,7 +108,8 @@ class Server:
             conf.write(SETTINGS + PRELOAD * preload)
 
     def control(self, action):
-        self.root.run(f"{self.bindir}/pg_ctl -D {self.data} -l {self.data}/log -w {action} >/dev/null", user="postgres")
+        self.root.run(f"{self.bindir}/pg_ctl -D {self.data} -l {self.data}/log -w {action} >/dev/null || "
+                      f"{{ tail -n 20 {self.data}/log; exit 1; }}", user="postgres")
 
     def sql(self, text):
         """The rows of all statements, as lines."""
@@ -176,7 +180,8 @@ def upgraded(bench, old, root, mode, expected, kept):
     compare(bench, f"{name}, at once", new, expected)
     new.sql("VACUUM (ANALYZE)")
     bench.equal(f"{name}: a pinned table is loaded", new.sql(
-        "SELECT turbine.cache_load('sales') >= 0; SELECT count(*) > 0 FROM turbine.column_cache WHERE relation = 'sales'::regclass"), "t\nt")
+        "SELECT turbine.cache_load('sales') >= 0; SELECT count(*) > 0 FROM turbine.column_cache "
+        "WHERE relation = 'sales'::regclass"), "t\nt")
     compare(bench, f"{name}, vacuumed", new, expected)
     new.sql(AFTERWARDS)
     for sql in ACCELERATED:
@@ -193,8 +198,8 @@ def main():
     bench.to = parser.parse_args().to
     with DebianRoot(RELEASES[bench.to], bench.to) as root:
         # Packages of the release before stay where apt has upgraded a machine.
-        with open(root.path("/etc/apt/sources.list"), "a", encoding="ascii") as sources:
-            sources.write(f"deb {MIRROR} {RELEASES[OLD]} main\n")
+        with open(root.path("/etc/apt/sources.list"), "a", encoding="ascii") as file:
+            file.write(sources(RELEASES[OLD]))
         root.install(f"postgresql-{OLD}")
         root.run(f"mkdir {HOME} && chown postgres: {HOME}")
         install_extension(root, OLD)

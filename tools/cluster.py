@@ -9,7 +9,8 @@ Used by: test/, bench/, tools/demo.py.
 As root the servers run as user postgres, since PostgreSQL refuses root.
 
 Clusters have the collation that a new cluster has by default on a server,
-C.UTF-8; TURBINE_LOCALE names another, of the C library's.
+C.UTF-8; TURBINE_LOCALE names another, of the C library's, or of PostgreSQL's own
+since 17: builtin:C.UTF-8, builtin:PG_UNICODE_FAST.
 """
 
 import contextlib
@@ -90,6 +91,14 @@ def cluster_locale():
         return DEFAULT_LOCALE
     log(f"there is no locale {DEFAULT_LOCALE}: clusters are made in C")
     return "C"
+
+
+def locale_options():
+    """Of initdb."""
+    provider, _, name = cluster_locale().rpartition(":")
+    if provider == "builtin":
+        return ["--locale-provider=builtin", f"--builtin-locale={name}", "--locale=C"]
+    return [f"--locale={name}"]
 
 
 def system_bindir():
@@ -300,7 +309,7 @@ class Cluster:
     def start(self):
         if not self.data.exists():
             run_as_server([self.bindir / "initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-N",
-                           f"--locale={cluster_locale()}", "-E", "UTF8", *self._checksum_options()])
+                           *locale_options(), "-E", "UTF8", *self._checksum_options()])
             self._write_settings()
             if self.extension:
                 compiled_code.lend(self.data, _server_account())
