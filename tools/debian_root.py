@@ -24,6 +24,8 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parent.parent
 SECURITY_MIRROR = os.environ.get("TURBINE_DEBIAN_SECURITY_MIRROR", "http://deb.debian.org/debian-security")
 MIRROR = os.environ.get("TURBINE_DEBIAN_MIRROR", "http://deb.debian.org/debian")
+# Set if the mirror stands still, as snapshot.debian.org does: its lists may be older than they say they may be.
+STANDS_STILL = os.environ.get("TURBINE_DEBIAN_SNAPSHOT", "")
 ROOTS = Path(os.environ.get("TURBINE_ROOTS") or Path(os.environ.get("TURBINE_BUILD") or REPOSITORY / "build") / "roots")
 # Which release of Debian has which version of PostgreSQL. No release has 16.
 RELEASES = {"15": "bookworm", "16": "bookworm", "17": "trixie", "18": "forky"}
@@ -126,6 +128,8 @@ class DebianRoot:
                 raise RootError("the root's namespaces could not be made")
             shutil.copy("/etc/resolv.conf", self.path("/etc/resolv.conf"))
             self.path("/etc/apt/sources.list").write_text(sources(self.release), encoding="ascii")
+            if STANDS_STILL:
+                self.path("/etc/apt/apt.conf.d/90snapshot").write_text('Acquire::Check-Valid-Until "false";\n', encoding="ascii")
             self.path("/usr/sbin/policy-rc.d").write_text(POLICY, encoding="ascii")
             os.chmod(self.path("/usr/sbin/policy-rc.d"), 0o755)
         except BaseException:
