@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # make_deb.sh [-p VERSION] [-o FOLDER] - Debian packages of pg_turbine for one version of PostgreSQL.
 #
-#   -p VERSION  PostgreSQL's major version; by default the one of pg_config
+#   -p VERSION  PostgreSQL's major version; by default the one of pg_config. One that this machine does not have is
+#               taken from its root file system (tools/debian_root.py), in $TURBINE_ROOTS or roots/ in the build folder
 #   -o FOLDER   where the packages go, by default deb/ in the build folder
 #
 # Makes a source package (two tarballs: the files of the project, and Apache Arrow) and postgresql-VERSION-pg-turbine,
@@ -19,7 +20,7 @@ while getopts p:o: option; do
   case $option in
     p) pg_version=$OPTARG ;;
     o) output=$OPTARG ;;
-    *) sed -n '2,5s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
 done
 
@@ -32,7 +33,12 @@ debian=$repository/packaging/debian
 release=$(sed -n 's/^project(pg_turbine VERSION \([0-9.]*\).*/\1/p' "$repository/CMakeLists.txt")
 packaged=$(sed -n '1s/.*(\(.*\)).*/\1/p' "$debian/changelog")
 [ "${packaged%-*}" = "$release" ] || fail "debian/changelog starts with $packaged, CMakeLists.txt says $release"
-[ -x "/usr/lib/postgresql/$pg_version/bin/pg_config" ] || fail "postgresql-server-dev-$pg_version is not installed"
+root=
+if [ ! -d "/usr/include/postgresql/$pg_version/server" ]; then
+  root=${TURBINE_ROOTS:-$build/roots}/$pg_version
+  [ -e "$root/complete" ] ||
+    fail "postgresql-server-dev-$pg_version is not installed, and $root is no root file system with it"
+fi
 command -v dh >/dev/null || fail "debhelper is missing: tools/install_deps.sh packages installs it"
 
 work=$output/work
@@ -60,6 +66,10 @@ cp -a "$debian" "$tree/debian"
 rm "$tree/debian/control.in"
 sed "s/PGVERSION/$pg_version/g" "$debian/control.in" > "$tree/debian/control"
 echo "$pg_version" > "$tree/debian/pgversion"
+if [ -n "$root" ]; then
+  echo "$root" > "$tree/debian/pgroot"
+  sed -i "/^ *postgresql-server-dev-/d" "$tree/debian/control"
+fi
 
 # debhelper gives programs a home of their own, where ccache would look for its files.
 if command -v ccache >/dev/null; then

@@ -25,11 +25,9 @@ sys.path.insert(0, str(REPOSITORY / "tools"))
 
 from cache_bench import Bench  # noqa: E402
 from cluster import BUILD, pg_config  # noqa: E402
-from debian_root import DebianRoot, RootError  # noqa: E402
+from debian_root import RELEASES, DebianRoot, RootError  # noqa: E402
 
 DEBS = BUILD / "deb"
-# Which release of Debian has which version of PostgreSQL.
-RELEASES = {"15": "bookworm", "17": "trixie", "18": "forky"}
 # What a package is called that is newer, and has the same files.
 NEWER = "99"
 # Answers are compared with those of PostgreSQL's own plans. Sums of floating-point numbers may differ in their last digits.

@@ -44,7 +44,7 @@ FED_SCRIPTS = ("aggregates,brin,cached_columns,collations,errors,feeders,filter_
 
 # What runs against another version of PostgreSQL (TURBINE_PG) if no suite is named: plans, values and visibility, which
 # are what versions change.
-OTHER_VERSION_SUITES = ("faults", "sql", "differential", "joins", "races")
+OTHER_VERSION_SUITES = ("faults", "sql", "core", "differential", "joins", "races", "map-promise")
 
 # What differs between GPUs and the host. Kernels that all of them together must run.
 GPU_SCRIPTS = "aggregates,float_sums,following_keys,full_joins,joins,late_parts,partitions,set_operations,several_distinct,text"
@@ -108,6 +108,12 @@ SUITES = {
         PYTHON + ["test/profile.py"],
         "phases add up to the execution time, traces are whole",
         alone=True),
+    "pg17": Suite(
+        PYTHON + ["test/other_version.py", "17"],
+        "short forms of suites against PostgreSQL 17", alone=True),
+    "pg18": Suite(
+        PYTHON + ["test/other_version.py", "18"],
+        "the same against PostgreSQL 18", alone=True),
     "sql": Suite(
         PYTHON + ["test/run_sql.py"],
         "every statement of test/sql gives PostgreSQL's answer, forced and not, direct and buffered",
@@ -151,6 +157,13 @@ SUITES = {
         PYTHON + ["test/mvcc.py"],
         "an invariant holds beside everything that may happen to a table",
         ("--seconds", "1800")),
+    "map-promise": Suite(
+        PYTHON + ["test/map_promise.py"],
+        "PostgreSQL keeps the promise about its visibility map that direct and cached reads rest on"),
+    "version-upgrade": Suite(
+        PYTHON + ["test/version_upgrade.py"],
+        "pg_upgrade from PostgreSQL 15 to 17 keeps the extension, its tables, policies and pins",
+        on_request=True),
     "fresh-blocks": Suite(
         PYTHON + ["test/fresh_blocks.py"],
         "rows that are not all-visible yet are cached, and each snapshot sees its own"),
@@ -440,6 +453,8 @@ class Outcome(NamedTuple):
     processor_seconds: float
     # The output's end.
     last_lines: list
+    # Why nothing ran.
+    skipped: str
 
 
 def run(name, nightly, side_by_side):
@@ -469,7 +484,8 @@ def run(name, nightly, side_by_side):
             print(f"=== {name}\n" + "".join(lines), end="", flush=True)
         passed, failed = passed_and_failed(name, last, process.returncode)
         print(f"=== {name}: {passed} passed, {failed} failed, {seconds:.0f} s", flush=True)
-    return Outcome(passed, failed, seconds, used.ru_utime + used.ru_stime, lines[-REPEATED_LINES:])
+    skipped = next((line.strip() for line in lines if line.startswith("skipped: ")), "")
+    return Outcome(passed, failed, seconds, used.ru_utime + used.ru_stime, lines[-REPEATED_LINES:], skipped)
 
 
 def print_table(outcomes):
@@ -477,7 +493,7 @@ def print_table(outcomes):
     print(f"{'suite':<20}{'seconds':>8}{'processor':>11}{'passed':>8}{'failed':>8}  proves")
     for name, outcome in outcomes.items():
         print(f"{name:<20}{outcome.seconds:>8.0f}{outcome.processor_seconds:>11.0f}{outcome.passed:>8}"
-              f"{outcome.failed:>8}  {SUITES[name].proves}")
+              f"{outcome.failed:>8}  {outcome.skipped or SUITES[name].proves}")
 
 
 def main():

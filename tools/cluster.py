@@ -9,7 +9,8 @@ Used by: test/, bench/, tools/demo.py.
 As root the servers run as user postgres, since PostgreSQL refuses root.
 
 Clusters have the collation that a new cluster has by default on a server,
-C.UTF-8; TURBINE_LOCALE names another, of the C library's.
+C.UTF-8; TURBINE_LOCALE names another, of the C library's, or of PostgreSQL's own
+since 17: builtin:C.UTF-8, builtin:PG_UNICODE_FAST.
 """
 
 import contextlib
@@ -92,6 +93,14 @@ def cluster_locale():
     return "C"
 
 
+def locale_options():
+    """Of initdb."""
+    provider, _, name = cluster_locale().rpartition(":")
+    if provider == "builtin":
+        return ["--locale-provider=builtin", f"--builtin-locale={name}", "--locale=C"]
+    return [f"--locale={name}"]
+
+
 def system_bindir():
     """The installation's bin directory; TURBINE_PG_BIN names one that already
     holds the extension (a bundle), else Debian's."""
@@ -146,7 +155,7 @@ def signal_running(pids, number):
             continue
 
 
-def _outside(path):
+def outside(path):
     """Where a path of the servers' system is for us."""
     return SERVER_ROOT / str(path).lstrip("/") if SERVER_ROOT else Path(path)
 
@@ -154,7 +163,7 @@ def _outside(path):
 def _link_tree(source, target, skip_prefix):
     """Mirrors a folder of the servers' system by symbolic links (folders themselves are real)."""
     target.mkdir(parents=True, exist_ok=True)
-    for entry in _outside(source).iterdir():
+    for entry in outside(source).iterdir():
         if entry.name.startswith(skip_prefix):
             continue
         if entry.is_dir() and not entry.is_symlink():
@@ -186,7 +195,7 @@ def stage(with_extension=True):
     bindir = root / str(system_bindir()).lstrip("/")
     if not (bindir / "postgres").exists():
         bindir.mkdir(parents=True, exist_ok=True)
-        for program in _outside(system_bindir()).iterdir():
+        for program in outside(system_bindir()).iterdir():
             shutil.copy2(program, bindir / program.name)
     # Other extensions may have been installed since.
     for option in ("--pkglibdir", "--sharedir"):
@@ -277,7 +286,7 @@ class Cluster:
     BASE_SETTINGS (it must keep listen_addresses and port).
     """
 
-    def __init__(self, name="test", extension=True, settings=None, base=None, checksums=False):
+    def __init__(self, name="test", extension=True, settings=None, base=None, checksums=None):
         self.extension = extension
         self.bindir = stage(extension) if extension else system_bindir()
         self.settings = dict(BASE_SETTINGS if base is None else base, **(settings or {}))
@@ -300,11 +309,18 @@ class Cluster:
     def start(self):
         if not self.data.exists():
             run_as_server([self.bindir / "initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-N",
-                           f"--locale={cluster_locale()}", "-E", "UTF8"] + ["-k"] * self.checksums)
+                           *locale_options(), "-E", "UTF8", *self._checksum_options()])
             self._write_settings()
             if self.extension:
                 compiled_code.lend(self.data, _server_account())
         return self.start_program([self.bindir / "postgres", "-D", self.data])
+
+    def _checksum_options(self):
+        """Of initdb. None: as it does by default, which is with checksums since PostgreSQL 18."""
+        if self.checksums is None:
+            return []
+        newer = int(pg_config("--version").split()[1].split(".")[0]) >= 18
+        return ["-k"] if self.checksums else ["--no-data-checksums"] * newer
 
     def start_program(self, command):
         """Starts the server by `command`, which may wrap it in another program."""

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# install_deps.sh [GROUP...] - brings in what building and testing need (Debian 12).
+# install_deps.sh [GROUP...] - brings in what building and testing need (Debian 12 and 13; Ubuntu 24.04, untried).
 #
 # Groups add to that: `neighbours`, the extensions that test/neighbours.py loads; `packages`, what makes packages and
 # root file systems to try them in.
@@ -8,11 +8,22 @@
 # must not create or start a server, so that default is held back meanwhile.
 set -euo pipefail
 
+# The version of PostgreSQL that the release has.
+codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+case $codename in
+  bookworm) pg=15 ;;
+  noble) pg=16 ;;
+  trixie) pg=17 ;;
+  *)
+    echo "install_deps.sh: the packages of ${codename:-this system} are not known; those of Debian 12 and 13 are" >&2
+    exit 1 ;;
+esac
+
 packages=(
   cmake ninja-build g++ ccache pkg-config dpkg-dev python3 python3-venv
   llvm-19-dev libpolly-19-dev clang-19 clang-format-19 clang-tidy-19 lld-19 liblld-19-dev
   libzstd-dev zlib1g-dev liburing-dev
-  postgresql-15 postgresql-server-dev-15 libpq-dev
+  "postgresql-$pg" "postgresql-server-dev-$pg" libpq-dev
   libgtest-dev sqlsmith shellcheck
   libmariadb-dev mariadb-server-core mariadb-client-core
 )
@@ -20,7 +31,7 @@ packages=(
 for group in "$@"; do
   case $group in
     neighbours)
-      packages+=(postgresql-15-{pgaudit,cron,partman,hll,orafce,postgis-3} postgresql-15-postgis-3-scripts) ;;
+      packages+=("postgresql-$pg"-{pgaudit,cron,partman,hll,orafce,postgis-3} "postgresql-$pg-postgis-3-scripts") ;;
     packages)
       packages+=(debhelper debootstrap fakeroot lintian rpm rpmlint) ;;
     *)
@@ -49,7 +60,7 @@ export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
 creation=/etc/postgresql-common/createcluster.conf
 restore=false
-if [[ " ${missing[*]} " == *" postgresql-15 "* ]]; then
+if [[ " ${missing[*]} " == *" postgresql-$pg "* ]]; then
   apt-get install -y -qq --no-install-recommends postgresql-common >/dev/null
   if ! grep -qs '^create_main_cluster *= *false' "$creation"; then
     cp "$creation" "$creation.before"

@@ -1,6 +1,6 @@
 """server_root.py - servers of another Debian release, inside its root file system.
 
-Owns: the folder that TURBINE_PG chooses (tools/make_root.sh has made it), and how a process gets in: a mount namespace
+Owns: the folder that TURBINE_PG chooses (tools/debian_root.py has made it), and how a process gets in: a mount namespace
 of its own, in which this checkout and /tmp lie at the same paths as outside, then chroot. So data directories, sockets
 and the staged installation have one name on both sides, and all mounts end with the process.
 Must never: mount anything that other processes see.
@@ -28,7 +28,7 @@ def folder(build):
         return None
     root = Path(os.environ.get("TURBINE_ROOTS", build / "roots")) / VERSION
     if not (root / "complete").exists():
-        raise RuntimeError(f"there is no root file system in {root}: tools/make_root.sh {VERSION}")
+        raise RuntimeError(f"there is no root file system in {root}: tools/debian_root.py {VERSION}")
     return root
 
 

@@ -2,24 +2,32 @@
 
 Owns: fetching the Debian source package of exactly the installed version
 through an APT configuration of its own (/etc/apt stays as it is), and
-unpacking src/test/{regress,isolation} for one run.
+unpacking src/test/{regress,isolation} for one run. Servers of another version
+(TURBINE_PG) get the sources of the release in their root file system.
 Must never: leave anything outside .deps/ and the folder it is given.
 Used by: run_core.py.
 """
 
+import gzip
 import re
 import shutil
 import subprocess
+import urllib.error
+import urllib.parse
+import urllib.request
 from pathlib import Path
 
-from cluster import REPOSITORY, log, pg_config
+import server_root
+from cluster import REPOSITORY, SERVER_ROOT, log, outside, pg_config
 
-CACHE = REPOSITORY / ".deps" / "postgresql-source"
+CACHE = REPOSITORY / ".deps" / ("postgresql-source" + (f"-{server_root.VERSION}" if SERVER_ROOT else ""))
+# How many releases before the installed one are looked for.
+EARLIER_VERSIONS = 3
 SUITES = ("src/test/regress", "src/test/isolation")
 
 
 def _installed_version():
-    query = ["dpkg-query", "-W", "-f", "${Version}", f"postgresql-{_major()}"]
+    query = ["dpkg-query", f"--admindir={outside('/var/lib/dpkg')}", "-W", "-f", "${Version}", f"postgresql-{_major()}"]
     return subprocess.run(query, check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -28,8 +36,11 @@ def _major():
 
 
 def _source_lines():
-    """The repositories that this machine's APT has Debian's packages from, and the
+    """The repositories that the servers' system has Debian's packages from, and the
     same for sources, which few machines have enabled."""
+    if SERVER_ROOT:
+        lines = (SERVER_ROOT / "etc/apt/sources.list").read_text(encoding="utf-8").splitlines()
+        return lines + [line.replace("deb ", "deb-src ", 1) for line in lines]
     shown = subprocess.run(["apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI) $(CODENAME) $(COMPONENT)",
                             "Created-By: Packages"], check=True, capture_output=True, text=True).stdout
     places = sorted({line.split(maxsplit=1)[1] for line in shown.splitlines() if line.startswith("Debian ")})
@@ -45,6 +56,9 @@ def _apt_options(folder):
     settings = {"Dir::Etc::sourcelist": folder / "sources.list", "Dir::Etc::sourceparts": "-",
                 "Dir::State::lists": lists, "Dir::Cache::pkgcache": "", "Dir::Cache::srcpkgcache": "",
                 "APT::Sandbox::User": "", "Debug::NoLocking": "1"}
+    if SERVER_ROOT:
+        # Its release is signed with keys that this machine may not know.
+        settings["Dir::Etc::trustedparts"] = SERVER_ROOT / "etc/apt/trusted.gpg.d"
     return [part for key, value in settings.items() for part in ("-o", f"{key}={value}")]
 
 
@@ -57,6 +71,45 @@ def _available_versions(options):
     return sorted(newest_first, key=lambda v: v != _installed_version())
 
 
+def _earlier_versions():
+    """The releases before the installed one, newest first, as its package's changelog tells them."""
+    changelog = outside(f"/usr/share/doc/postgresql-{_major()}/changelog.Debian.gz")
+    with gzip.open(changelog, "rt", encoding="utf-8") as text:
+        versions = re.findall(rf"^postgresql-{_major()} \(([^)]+)\)", text.read(), re.MULTILINE)
+    return versions[versions.index(_installed_version()) + 1:][:EARLIER_VERSIONS]
+
+
+def _download(name):
+    """A file of the package's folder in the mirror's pool, into CACHE; whether it is there."""
+    uri = next(line.split()[1] for line in _source_lines() if line.startswith("deb "))
+    place = f"{uri.rstrip('/')}/pool/main/p/postgresql-{_major()}/{urllib.parse.quote(name)}"
+    try:
+        with urllib.request.urlopen(place, timeout=60) as answer, open(CACHE / name, "wb") as file:
+            shutil.copyfileobj(answer, file)
+    except urllib.error.HTTPError:
+        return False
+    return True
+
+
+def _fetch_by_index(options, version):
+    """Fetches the source of a version that the index names; whether the mirror has it."""
+    return subprocess.run(["apt-get", *options, "-qq", "source", "--download-only", f"postgresql-{_major()}={version}"],
+                          cwd=CACHE, check=False).returncode == 0
+
+
+def _fetch_from_pool(version):
+    """Fetches the source of a version that no index names any more; whether the mirror still has it."""
+    description = _description(version)
+    if not _download(description):
+        return False
+    listed = re.search(r"^Files:\n((?: .*\n?)+)", (CACHE / description).read_text(encoding="utf-8"), re.MULTILINE)
+    return all(_download(line.split()[2]) for line in listed.group(1).splitlines())
+
+
+def _description(version):
+    return f"postgresql-{_major()}_{version.split(':')[-1]}.dsc"
+
+
 def source_tree():
     """The unpacked source of the installed version, fetched once. Mirrors keep
     the source of a security update for a short while only: then the nearest
@@ -67,19 +120,16 @@ def source_tree():
     CACHE.mkdir(parents=True, exist_ok=True)
     options = _apt_options(CACHE)
     subprocess.run(["apt-get", *options, "-qq", "update"], check=True)
-    package = f"postgresql-{_major()}"
-    for version in _available_versions(options):
-        log(f"fetching the source of {package} {version}")
-        fetched = subprocess.run(["apt-get", *options, "-qq", "source", "--download-only", f"{package}={version}"],
-                                 cwd=CACHE, check=False)
-        if fetched.returncode == 0:
+    indexed, earlier = _available_versions(options), _earlier_versions()
+    for version in indexed + [v for v in earlier if v not in indexed]:
+        log(f"fetching the source of postgresql-{_major()} {version}")
+        if _fetch_by_index(options, version) if version in indexed else _fetch_from_pool(version):
             break
     else:
-        raise RuntimeError(f"no version of {package}'s source could be fetched")
-    description = f"{package}_{version.split(':')[-1]}.dsc"
+        raise RuntimeError(f"no version of postgresql-{_major()}'s source could be fetched")
     shutil.rmtree(tree, ignore_errors=True)
     # dpkg-source applies Debian's patches, some of which touch expected files.
-    subprocess.run(["dpkg-source", "--no-check", "-x", description, tree.name], check=True, cwd=CACHE,
+    subprocess.run(["dpkg-source", "--no-check", "-x", _description(version), tree.name], check=True, cwd=CACHE,
                    stdout=subprocess.DEVNULL)
     _fetch_client(options, version)
     (CACHE / "version").write_text(version)
@@ -98,7 +148,10 @@ def _fetch_client(options, version):
     if version == _installed_version():
         return
     package = f"postgresql-client-{_major()}"
-    subprocess.run(["apt-get", *options, "-qq", "download", f"{package}={version}"], check=True, cwd=CACHE)
+    architecture = subprocess.run(["dpkg", "--print-architecture"], check=True, capture_output=True, text=True).stdout.strip()
+    if subprocess.run(["apt-get", *options, "-qq", "download", f"{package}={version}"], check=False, cwd=CACHE).returncode and \
+            not _download(f"{package}_{version}_{architecture}.deb"):
+        raise RuntimeError(f"{package} {version} could not be fetched")
     archive = next(CACHE.glob(f"{package}_*.deb"))
     subprocess.run(["dpkg-deb", "-x", archive.name, "client"], check=True, cwd=CACHE)
 
@@ -120,8 +173,8 @@ def unpack_suites(target):
         shutil.copytree(tree / suite, target / suite)
     libraries = target / "dl"
     libraries.mkdir()
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O2", f"-I{pg_config('--includedir-server')}",
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O2", f"-I{outside(pg_config('--includedir-server'))}",
                     str(tree / SUITES[0] / "regress.c"), "-o", str(libraries / "regress.so")], check=True)
     for name in ("refint.so", "autoinc.so"):
-        shutil.copy(Path(pg_config("--pkglibdir")) / name, libraries / name)
+        shutil.copy(outside(pg_config("--pkglibdir")) / name, libraries / name)
     return target

@@ -180,10 +180,7 @@ SELECT k, count(*), count(DISTINCT i2), count(DISTINCT i4) FROM s GROUP BY k;
 SELECT count(*), sum(DISTINCT f) FROM s;
 -- not offloaded
 SELECT k, sum(i4), avg(DISTINCT r) FROM s GROUP BY k;
--- before: 18
 -- offloaded: GpuDistinct
-SELECT k, count(*), count(DISTINCT i4) FROM s GROUP BY ROLLUP (k);
--- since: 18
 SELECT k, count(*), count(DISTINCT i4) FROM s GROUP BY ROLLUP (k);
 -- not offloaded
 SELECT k, count(*), string_agg(DISTINCT g, ',') FROM s GROUP BY k;

@@ -179,10 +179,7 @@ SELECT count(*), sum(n) FROM (SELECT count(*) n FROM sales GROUP BY CUBE (region
 SELECT count(*) FROM sales GROUP BY GROUPING SETS ((), ());
 -- offloaded: GpuPreAgg
 SELECT region, upper(region), count(*) FROM sales GROUP BY ROLLUP (region, upper(region));
--- before: 18
 -- offloaded: GpuDistinct
-SELECT region, count(DISTINCT item) FROM sales GROUP BY ROLLUP (region);
--- since: 18
 SELECT region, count(DISTINCT item) FROM sales GROUP BY ROLLUP (region);
 SET pg_turbine.enable_aggregate = off;
 -- not offloaded

@@ -79,10 +79,7 @@ INSERT INTO parted SELECT i % 20, i % 7, 't' || i % 30 FROM generate_series(1, 1
 ANALYZE parted;
 -- offloaded: GpuDistinct
 SELECT k, count(*), count(DISTINCT a), count(DISTINCT t) FROM parted WHERE k > 2 GROUP BY k;
--- before: 18
 -- offloaded: GpuDistinct
-SELECT k % 3, count(DISTINCT a), count(DISTINCT t) FROM parted GROUP BY ROLLUP (1);
--- since: 18
 SELECT k % 3, count(DISTINCT a), count(DISTINCT t) FROM parted GROUP BY ROLLUP (1);
 WITH w AS MATERIALIZED (SELECT k, i2 + random()::int * 0 AS v, t FROM m)
 SELECT w.k, count(DISTINCT v), count(DISTINCT w.t), count(*) FROM w JOIN o ON w.k = o.id GROUP BY w.k;
@@ -100,37 +97,18 @@ SELECT k, sum(DISTINCT i4), count(DISTINCT i2) FROM m WHERE i4 > 1000 GROUP BY k
 -- offloaded: GpuDistinct
 SELECT k, count(DISTINCT i2), sum(DISTINCT i2), avg(DISTINCT i4) FILTER (WHERE false) FROM m WHERE i2 IS NULL GROUP BY k;
 -- Grouping sets: with one argument and with several, beside plain aggregates; GROUPING(); an empty set of no rows.
--- before: 18
 -- offloaded: GpuDistinct
 SELECT k, c, count(DISTINCT i2) FROM m GROUP BY ROLLUP (k, c);
--- since: 18
-SELECT k, c, count(DISTINCT i2) FROM m GROUP BY ROLLUP (k, c);
--- before: 18
 -- offloaded: GpuDistinct
 SELECT k, c, flag, GROUPING(k, c), GROUPING(flag), count(*), sum(n), count(DISTINCT i2), sum(DISTINCT i4) FROM m GROUP BY CUBE (k, c, flag);
--- since: 18
-SELECT k, c, flag, GROUPING(k, c), GROUPING(flag), count(*), sum(n), count(DISTINCT i2), sum(DISTINCT i4) FROM m GROUP BY CUBE (k, c, flag);
--- before: 18
 -- offloaded: GpuDistinct
 SELECT k, g, avg(DISTINCT n), count(DISTINCT t) FILTER (WHERE flag), max(g) FROM m GROUP BY GROUPING SETS ((k), (g), (g), ());
--- since: 18
-SELECT k, g, avg(DISTINCT n), count(DISTINCT t) FILTER (WHERE flag), max(g) FROM m GROUP BY GROUPING SETS ((k), (g), (g), ());
--- before: 18
 -- offloaded: GpuDistinct
 SELECT k + 1, coalesce(g, 'all'), count(DISTINCT k), count(DISTINCT g) FROM m GROUP BY GROUPING SETS ((k, g), (g), ()) HAVING count(DISTINCT k) > 3 OR GROUPING(g) = 1;
--- since: 18
-SELECT k + 1, coalesce(g, 'all'), count(DISTINCT k), count(DISTINCT g) FROM m GROUP BY GROUPING SETS ((k, g), (g), ()) HAVING count(DISTINCT k) > 3 OR GROUPING(g) = 1;
--- before: 18
 -- offloaded: GpuDistinct
 SELECT k, GROUPING(k), count(DISTINCT v), sum(DISTINCT v), count(*) FROM hollow GROUP BY ROLLUP (k);
--- since: 18
-SELECT k, GROUPING(k), count(DISTINCT v), sum(DISTINCT v), count(*) FROM hollow GROUP BY ROLLUP (k);
 -- ordered
--- before: 18
 -- offloaded: GpuDistinct
-SELECT name, c, count(DISTINCT m.id % 50), count(DISTINCT size) FROM m JOIN o ON k = o.id GROUP BY ROLLUP (name, c) ORDER BY 3 DESC, 4, 1, 2 LIMIT 20;
--- ordered
--- since: 18
 SELECT name, c, count(DISTINCT m.id % 50), count(DISTINCT size) FROM m JOIN o ON k = o.id GROUP BY ROLLUP (name, c) ORDER BY 3 DESC, 4, 1, 2 LIMIT 20;
 -- Too many groups for memory.
 SET work_mem = '64kB';
@@ -139,10 +117,7 @@ SET hash_mem_multiplier = 1;
 SELECT id, t, count(*), count(DISTINCT i2), sum(DISTINCT n), avg(DISTINCT w) FROM m GROUP BY id, t;
 -- offloaded: GpuDistinct
 SELECT t, d, max(g), count(DISTINCT i2), sum(DISTINCT n), count(DISTINCT g) FROM m GROUP BY t, d;
--- before: 18
 -- offloaded: GpuDistinct
-SELECT id, t, count(DISTINCT i2), sum(DISTINCT n), max(t) FROM m GROUP BY ROLLUP (id, t);
--- since: 18
 SELECT id, t, count(DISTINCT i2), sum(DISTINCT n), max(t) FROM m GROUP BY ROLLUP (id, t);
 RESET work_mem;
 RESET hash_mem_multiplier;

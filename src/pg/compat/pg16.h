@@ -202,10 +202,12 @@ tb_join_returns_unmatched_inner(JoinType jointype)
 }
 
 /* Aggregates with DISTINCT or ORDER BY may expect their input in this order, behind the
- * order of the groups (aggpresorted). */
+ * order of the groups (aggpresorted); not over grouping sets. */
 #if PG_VERSION_NUM >= 160000
 #define TB_PRESORTED_PATHKEYS(root) \
-	((root)->numOrderedAggs > 0 ? (root)->group_pathkeys : NIL)
+	((root)->numOrderedAggs > 0 && (root)->parse->groupingSets == NIL ? \
+		 (root)->group_pathkeys : \
+		 NIL)
 #else
 #define TB_PRESORTED_PATHKEYS(root) NIL
 #endif

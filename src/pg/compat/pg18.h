@@ -26,6 +26,7 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "partitioning/partprune.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
 #include "utils/portal.h"
@@ -356,16 +357,18 @@ tb_group_pathkeys(PlannerInfo *root, List *clauses)
 #endif
 }
 
-/* Whether keys that grouping sets return are other expressions than those of the rows
- * below: the entry of GROUP BY is among their nulling relids. */
-static inline bool
-tb_sets_rename_keys(const PlannerInfo *root)
+/* A key of grouping sets, as the sets return it, in the form that it has in the rows below
+ * them: without the entry of GROUP BY among its nulling relids. */
+static inline Expr *
+tb_key_below_sets(const PlannerInfo *root, Expr *key)
 {
 #if PG_VERSION_NUM >= 180000
-	return root->parse->hasGroupRTE && root->parse->groupingSets != NIL;
-#else
-	return false;
+	if (root->parse->hasGroupRTE && root->parse->groupingSets != NIL)
+		return (Expr *) remove_nulling_relids((Node *) key,
+											  bms_make_singleton(root->group_rtindex),
+											  NULL);
 #endif
+	return key;
 }
 
 /* Puts the expressions of GROUP BY back in the places of their columns, so that the query

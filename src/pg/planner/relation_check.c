@@ -197,6 +197,10 @@ tb_rows_qualify(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const ch
 			is_volatile = is_volatile ||
 				contain_volatile_functions((Node *) rte->functions);
 			break;
+		case RTE_TABLEFUNC: /* XMLTABLE, and JSON_TABLE since 17 */
+			is_volatile = is_volatile ||
+				contain_volatile_functions((Node *) rte->tablefunc);
+			break;
 		case RTE_VALUES:
 			is_volatile = is_volatile ||
 				contain_volatile_functions((Node *) rte->values_lists);

@@ -109,6 +109,8 @@ tb_plan_clauses(Plan *plan)
 			return list_concat(clauses, ((BitmapHeapScan *) plan)->bitmapqualorig);
 		case T_FunctionScan:
 			return list_concat(clauses, ((FunctionScan *) plan)->functions);
+		case T_TableFuncScan:
+			return lappend(clauses, ((TableFuncScan *) plan)->tablefunc);
 		case T_ValuesScan:
 			return list_concat(clauses, ((ValuesScan *) plan)->values_lists);
 		default:

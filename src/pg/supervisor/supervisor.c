@@ -400,6 +400,9 @@ tb_supervisor_init(void)
 	tb_service_settings_init();
 	tb_tablespace_map_init();
 
+	/* pg_upgrade drops databases, and replaces files of tables: nobody may load them. */
+	if (IsBinaryUpgrade)
+		return;
 	memset(&worker, 0, sizeof(worker));
 	strlcpy(worker.bgw_name, "pg_turbine supervisor", BGW_MAXLEN);
 	strlcpy(worker.bgw_type, "pg_turbine supervisor", BGW_MAXLEN);

@@ -43,6 +43,11 @@ typedef struct TbAggRequest
 								 * no group_clause */
 } TbAggRequest;
 
+/* A grouping expression as the request's target has it: of one set alone, without what
+ * grouping sets have changed. */
+extern Expr *tb_request_key(PlannerInfo *root, const TbAggRequest *request,
+							const SortGroupClause *clause);
+
 /* How it computes that; a path's custom_private points to it. */
 typedef struct TbAggAnalysis
 {

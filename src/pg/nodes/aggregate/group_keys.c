@@ -615,15 +615,14 @@ add_clause(TbAnalyzer *a, Expr *expr, Index sortgroupref)
 
 /* Grouping expressions that are columns. */
 static List *
-columns_among(const TbAnalyzer *a, const List *clauses)
+columns_among(const TbAnalyzer *a, const TbAggRequest *request)
 {
 	List	 *columns = NIL;
 	ListCell *lc;
 
-	foreach(lc, clauses)
+	foreach(lc, request->group_clause)
 	{
-		Node *expr = get_sortgroupclause_expr(lfirst_node(SortGroupClause, lc),
-											  a->root->processed_tlist);
+		Expr *expr = tb_request_key(a->root, request, lfirst_node(SortGroupClause, lc));
 
 		if (IsA(expr, Var))
 			columns = lappend(columns, expr);
@@ -649,13 +648,13 @@ dependent_walker(Node *node, TbAnalyzer *a)
 static bool
 add_grouping_keys(TbAnalyzer *a, const TbAggRequest *request)
 {
-	List	 *columns = columns_among(a, request->group_clause);
+	List	 *columns = columns_among(a, request);
 	ListCell *lc;
 
 	foreach(lc, request->group_clause)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Expr *expr = (Expr *) get_sortgroupclause_expr(clause, a->root->processed_tlist);
+		Expr			*expr = tb_request_key(a->root, request, clause);
 
 		if (follows_from(a, expr, clause->tleSortGroupRef, columns))
 		{

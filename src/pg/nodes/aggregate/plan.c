@@ -96,6 +96,16 @@ request_distinct(PlannerInfo *root, RelOptInfo *input_rel, TbAggRequest *request
 	return true;
 }
 
+Expr *
+tb_request_key(PlannerInfo *root, const TbAggRequest *request,
+			   const SortGroupClause *clause)
+{
+	Expr *key = (Expr *) get_sortgroupclause_expr(unconstify(SortGroupClause *, clause),
+												  root->processed_tlist);
+
+	return request->sets == NIL ? tb_key_below_sets(root, key) : key;
+}
+
 bool
 tb_preagg_make_request(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_rel,
 					   RelOptInfo *output_rel, void *extra, TbAggRequest *request)

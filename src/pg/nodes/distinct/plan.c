@@ -22,7 +22,6 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 
-#include "pg/compat/pg18.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/distinct/gpu_distinct.h"
 #include "pg/nodes/offer/offer.h"
@@ -263,10 +262,6 @@ find_sets(DividedRequest *divided)
 	ListCell		   *set;
 	ListCell		   *clause;
 
-	if (tb_sets_rename_keys(divided->root))
-		return refuse_division(divided,
-							   "aggregates with DISTINCT over grouping sets, on "
-							   "PostgreSQL 18 and later");
 	foreach(clause, request->group_clause)
 	{
 		Expr *key = (Expr *) get_sortgroupclause_expr(lfirst_node(SortGroupClause, clause),
@@ -324,9 +319,7 @@ request_of_child(const DividedRequest *divided, const DistinctPart *part, List *
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
 
 		add_column_to_pathtarget(request.target,
-								 (Expr *) get_sortgroupclause_expr(clause,
-																   divided->root
-																	   ->processed_tlist),
+								 tb_request_key(divided->root, &request, clause),
 								 clause->tleSortGroupRef);
 	}
 	foreach(lc, part->columns)
