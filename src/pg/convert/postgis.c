@@ -25,6 +25,7 @@
 #include "utils/syscache.h"
 
 #include "turbine/functions.h"
+#include "turbine/point_column.h"
 
 #include "pg/convert/postgis.h"
 
@@ -127,6 +128,30 @@ tb_postgis_is_geometry(Oid typid)
 {
 	refresh();
 	return OidIsValid(postgis.geometry) && typid == postgis.geometry;
+}
+
+Oid
+tb_postgis_geometry(void)
+{
+	refresh();
+	return postgis.geometry;
+}
+
+/*
+ * PostGIS's typmod: bit 0 says that there is m, bit 1 z; bits 2 to 7 are the shape, the
+ * next 21 bits the SRID.
+ */
+bool
+tb_postgis_point_form(int32 typmod, uint32 *form)
+{
+	uint32 bits = (uint32) typmod;
+	uint32 srid = bits >> 8 & 0x1fffff;
+	uint32 flags = ((bits & 2) ? TB_GEOMETRY_Z : 0) | ((bits & 1) ? TB_GEOMETRY_M : 0);
+
+	if (typmod < 0 || (bits >> 2 & 0x3f) != TB_SHAPE_POINT || srid > TB_MOST_SRID)
+		return false;
+	*form = tb_point_form(srid, flags, 0);
+	return true;
 }
 
 /* The version of the library, by the extension's function without arguments. */
