@@ -96,7 +96,7 @@ class DuckDB:
 
 
 def resident_bytes(session):
-    return int(session.value("SELECT coalesce(sum(bytes), 0) FROM turbine.cache"))
+    return int(session.value("SELECT coalesce(sum(bytes), 0) FROM turbine.column_cache"))
 
 
 def run_over_file(server, folder, options):
@@ -166,7 +166,9 @@ def main():
         # Points, grid and results, and what a copy of the polygons takes.
         megabytes = (options.points * 20 + options.polygons * 4000 >> 20) + 1024
         settings |= {"pg_turbine.cache_size_host": f"{megabytes}MB", "pg_turbine.memory_budget": f"{max(megabytes, 4096)}MB"}
-        with tempfile.TemporaryDirectory(dir=options.folder or None) as folder:
+        tempfile.tempdir = options.folder or None
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder).chmod(0o755)
             Path(folder).chmod(0o755)
             with cluster.Cluster("bench-geography", settings=settings) as server:
                 return run_over_file(server, Path(folder), options)

@@ -47,6 +47,7 @@ class Bench:
         self.passed = self.failed = 0
         self.folder = server.directory / "geo"
         self.folder.mkdir()
+        self.log = server.logfile
         os.chmod(self.folder, 0o755)
         self.plain = server.connect(settings=OFF)
         self.forced = server.connect(settings={**CACHED, "pg_turbine.device": device, "pg_turbine.debug_force_offload": "on"})
@@ -59,6 +60,10 @@ class Bench:
 
     def fallbacks(self):
         return sum(int(value) for name, value in self.plain.query("SELECT * FROM turbine.stat_queries") if name.startswith("fallback"))
+
+    def last_reason(self):
+        lines = [line for line in self.log.read_text(errors="replace").splitlines() if 'file "' in line]
+        return lines[-1] if lines else ""
 
     def write(self, name, table, rows=None, **options):
         path = self.folder / name
@@ -88,7 +93,7 @@ class Bench:
             plan = "\n".join(line for line, in self.forced.query("EXPLAIN (COSTS OFF) " + query.format(t="t")))
             if engine is not None:
                 self.check(f"{what}: {query}: planned for a device", "Custom Scan (Gpu" in plan, plan)
-                self.check(f"{what}: {query}: nothing fell back", self.fallbacks() == before)
+                self.check(f"{what}: {query}: nothing fell back", self.fallbacks() == before, self.last_reason())
 
     def refused(self, what, sqlstate, text, sql="SELECT count(st_srid(g)) FROM t"):
         for session in (self.plain, self.forced):

@@ -118,37 +118,47 @@ class Serializer {
     out_.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
 
-  /* Appends so many; the box grows around them. False: one is not finite. */
-  bool coordinates(const WkbHeader& header, uint64_t count) {
-    const uint32_t dimensions = header.dimensions.count();
+  /* Appends one; the box grows around it. */
+  void position(const double* values, uint32_t dimensions) {
+    for (uint32_t d = 0; d < dimensions; d++) {
+      least_[d] = std::fmin(least_[d], values[d]);
+      greatest_[d] = std::fmax(greatest_[d], values[d]);
+      put(values[d]);
+    }
+    vertices_++;
+  }
+
+  /* Reads one. False: it is not finite. */
+  bool read(const WkbHeader& header, double (&values)[4]) {
     bool finite = true;
-    for (uint64_t i = 0; i < count; i++)
-      for (uint32_t d = 0; d < dimensions; d++) {
-        const double value = wkb_.coordinate(header.swapped);
-        finite = finite && std::isfinite(value);
-        least_[d] = std::fmin(least_[d], value);
-        greatest_[d] = std::fmax(greatest_[d], value);
-        put(value);
-      }
-    vertices_ += count;
+    for (uint32_t d = 0; d < header.dimensions.count(); d++) {
+      values[d] = wkb_.coordinate(header.swapped);
+      finite = finite && std::isfinite(values[d]);
+    }
+    return finite;
+  }
+
+  bool positions(const WkbHeader& header, uint64_t count) {
+    bool finite = true;
+    double values[4];
+    for (uint64_t i = 0; i < count; i++) {
+      finite = read(header, values) && finite;
+      position(values, header.dimensions.count());
+    }
     return finite;
   }
 
   const char* point(const WkbHeader& header, int depth) {
     if (!wkb_.has(header.dimensions.count(), sizeof(double))) return kTooShort;
+    double values[4];
+    const bool finite = read(header, values);
+    const bool is_empty = std::isnan(values[0]) && std::isnan(values[1]);
     put(kWkbPoint);
-    const size_t count_at = out_.size();
-    put(uint32_t{1});
-    const size_t at = out_.size();
-    if (coordinates(header, 1)) return nullptr;
-    double xy[2];
-    memcpy(xy, out_.data() + at, sizeof xy);
-    if (depth > 0) return "a member that is not finite";
-    if (!std::isnan(xy[0]) || !std::isnan(xy[1])) return nullptr;
-    // It is empty.
-    out_.resize(at);
-    memset(out_.data() + count_at, 0, sizeof(uint32_t));
-    vertices_ = 0;
+    put(is_empty ? uint32_t{0} : uint32_t{1});
+    if (is_empty) return nullptr;
+    // Boxes of NaN depend on the order of comparisons.
+    if (!finite && depth > 0) return "a member that is not finite";
+    position(values, header.dimensions.count());
     return nullptr;
   }
 
@@ -159,7 +169,7 @@ class Serializer {
     if (count == 1) return "a line of one point";
     put(kWkbLine);
     put(count);
-    return coordinates(header, count) ? nullptr : "a line that is not finite";
+    return positions(header, count) ? nullptr : "a line that is not finite";
   }
 
   const char* polygon(const WkbHeader& header) {
@@ -176,7 +186,7 @@ class Serializer {
       memcpy(out_.data() + counts + i * sizeof count, &count, sizeof count);
       const size_t at = out_.size();
       if (count < 4) return "a ring of fewer than four points";
-      if (!coordinates(header, count)) return "a ring that is not finite";
+      if (!positions(header, count)) return "a ring that is not finite";
       if (memcmp(out_.data() + at, out_.data() + out_.size() - point_bytes, 2 * sizeof(double)) != 0)
         return "a ring that is not closed";
     }
