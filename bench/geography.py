@@ -95,10 +95,6 @@ class DuckDB:
         return seconds, answer
 
 
-def resident_bytes(session):
-    return int(session.value("SELECT coalesce(sum(bytes), 0) FROM turbine.column_cache"))
-
-
 def run_over_file(server, folder, options):
     """0 if all answers are the known ones."""
     import tiled_points  # noqa: PLC0415 - the other mode needs no pyarrow
@@ -135,7 +131,7 @@ def run_over_file(server, folder, options):
                 print(f"WRONG on {device}: {found}, known are {known}", flush=True)
         later = statistics.median(times[1:])
         print(f"{device}: first run {times[0]:.2f} s, then {', '.join(f'{t:.2f}' for t in times[1:])} s: median {later:.2f} s, "
-              f"{options.points / later / 1e6:.1f} M points/s; {resident_bytes(ours) / options.points:.1f} bytes a point in the cache", flush=True)
+              f"{options.points / later / 1e6:.1f} M points/s", flush=True)
         print("\n".join(row[0] for row in ours.query("EXPLAIN (ANALYZE, COSTS OFF) " + summary)), flush=True)
         # Polygon by polygon.
         counts = {int(i): int(n) for i, n in ours.query(SQL)}
