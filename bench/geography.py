@@ -139,6 +139,9 @@ def run_over_file(server, folder, options):
         wrong += len(different)
         print(f"{device}: {len(counts)} polygons with points, {len(different)} counts differ from the known ones {different[:5]}", flush=True)
         ours.close()
+    with server.connect() as session:
+        cached = int(session.value("SELECT turbine.cache_drop('points')"))
+        print(f"{cached / options.points:.2f} bytes a point in the column cache", flush=True)
     fallbacks = [(name, value) for name, value in server.connect().query("SELECT * FROM turbine.stat_queries")
                  if name.startswith("fallback") and int(value) > 0]
     print(f"fallbacks: {fallbacks}", flush=True)

@@ -14,6 +14,7 @@ import io
 import json
 import os
 import random
+import re
 import sys
 from pathlib import Path
 
@@ -415,6 +416,11 @@ def heap_points(bench):
                                                         for r, s in zip(found, expected, strict=True) for a, b in zip(r, s, strict=True) if a != b)
             bench.check(f"{query}: as PostGIS", close, first_difference(found, expected))
             bench.check(f"{query}: nothing fell back", bench.fallbacks() == before)
+    # Segments that no point of the box lies in are left out.
+    query = "SELECT count(*) FROM fixes WHERE st_contains('SRID=4326;POLYGON((10 -100,60 -100,60 0,10 0,10 -100))', g)"
+    bench.check("by a box: as PostGIS", bench.plain.query(query) == bench.forced.query(query))
+    plan = "\n".join(line for line, in bench.forced.query("EXPLAIN (ANALYZE, COSTS OFF) " + query))
+    bench.check("by a box: segments are left out", re.search(r"excluded=[1-9]", plan), plan)
     # A point that has no form as coordinates is read all the same.
     bench.plain.query("UPDATE fixes SET g = st_setsrid(st_makepoint('NaN', 'NaN'), 4326) WHERE id = 77")
     bench.plain.query("VACUUM fixes")

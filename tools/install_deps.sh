@@ -11,7 +11,7 @@ set -euo pipefail
 packages=(
   cmake ninja-build g++ ccache pkg-config dpkg-dev python3 python3-venv
   llvm-19-dev libpolly-19-dev clang-19 clang-format-19 clang-tidy-19 lld-19 liblld-19-dev
-  libzstd-dev zlib1g-dev liburing-dev
+  libzstd-dev zlib1g-dev liburing-dev nlohmann-json3-dev
   postgresql-15 postgresql-server-dev-15 libpq-dev
   libgtest-dev sqlsmith shellcheck
   libmariadb-dev mariadb-server-core mariadb-client-core

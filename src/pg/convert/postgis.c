@@ -2,9 +2,9 @@
  * postgis.c - see postgis.h.
  *
  * A function is a row's if it belongs to the extension, is written in C, and has the name
- * and the argument types of the row's signature. Rows follow the formulas of the versions
- * that known_versions lists: of any other version no function is known, while its type
- * still is. Called by type_map.c and function_lookup.c, for objects that are not built in.
+ * and the argument types of the row's signature. Rows follow the formulas of PostGIS 3.3;
+ * known_versions says what other versions have changed. Of a version that is not listed no
+ * function is known, while its type still is. Called by type_map.c and function_lookup.c, for objects that are not built in.
  */
 #include "postgres.h"
 
@@ -31,8 +31,25 @@
 
 #define EXTENSION "postgis"
 
-/* Major and minor version, as postgis_lib_version() begins. */
-static const char *const known_versions[] = {"3.3."};
+/* A version that test/geometry.py was run with. */
+typedef struct KnownVersion
+{
+	const char		  *begins;	/* major and minor, as postgis_lib_version() begins */
+	const char *const *changed; /* functions whose answers are other ones than the rows'; the
+								 * last is NULL */
+} KnownVersion;
+
+/* 3.5 rounds distances otherwise, and every box contains an empty one. 3.6 rounds grids
+ * otherwise, too. */
+static const char *const changed_in_3_3[] = {NULL};
+static const char *const changed_in_3_5[] = {
+	"geometry_contains", "geometry_within",			   "st_distance",
+	"st_dwithin",		 "geometry_distance_centroid", NULL};
+static const char *const changed_in_3_6[] = {
+	"geometry_contains",		  "geometry_within", "st_distance", "st_dwithin",
+	"geometry_distance_centroid", "st_snaptogrid",	 NULL};
+static const KnownVersion known_versions[] = {
+	{"3.3.", changed_in_3_3}, {"3.5.", changed_in_3_5}, {"3.6.", changed_in_3_6}};
 
 /* Whether the row of functions.def is of the extension. */
 static const bool of_postgis[] = {
@@ -56,7 +73,7 @@ static struct
 	Oid	  extension;  /* invalid: there is none */
 	Oid	  geometry;
 	bool  version_read;
-	bool  version_known; /* it is one of known_versions */
+	const KnownVersion *version; /* NULL: it is none of known_versions */
 	HTAB *functions;	 /* KnownObject, by OID */
 } postgis;
 
@@ -116,7 +133,8 @@ refresh(void)
 	make_function_table();
 	/* An invalidation that arrives meanwhile counts. */
 	postgis.is_current = true;
-	postgis.version_read = postgis.version_known = false;
+	postgis.version_read = false;
+	postgis.version = NULL;
 	postgis.geometry = InvalidOid;
 	postgis.extension = get_extension_oid(EXTENSION, true);
 	if (OidIsValid(postgis.extension))
@@ -155,7 +173,7 @@ tb_postgis_point_form(int32 typmod, uint32 *form)
 }
 
 /* The version of the library, by the extension's function without arguments. */
-static bool
+static const KnownVersion *
 read_version(void)
 {
 	CatCList *list = SearchSysCacheList1(PROCNAMEARGSNSP,
@@ -173,12 +191,25 @@ read_version(void)
 	}
 	ReleaseSysCacheList(list);
 	if (!OidIsValid(function))
-		return false;
+		return NULL;
 	version = TextDatumGetCString(OidFunctionCall0(function));
 	for (int i = 0; i < (int) lengthof(known_versions); i++)
-		if (strncmp(version, known_versions[i], strlen(known_versions[i])) == 0)
-			return true;
-	return false;
+		if (strncmp(version, known_versions[i].begins, strlen(known_versions[i].begins)) ==
+			0)
+			return &known_versions[i];
+	return NULL;
+}
+
+/* Whether the version gives the row's answers. */
+static bool
+has_answers_of(const KnownVersion *version, const TbFunction *row)
+{
+	Size length = strchr(row->signature, '(') - row->signature;
+
+	for (const char *const *name = version->changed; *name != NULL; name++)
+		if (strlen(*name) == length && strncmp(*name, row->signature, length) == 0)
+			return false;
+	return true;
 }
 
 static bool
@@ -253,10 +284,11 @@ tb_postgis_function(Oid funcid)
 	row = find_row(funcid);
 	if (row >= 0 && !postgis.version_read)
 	{
-		postgis.version_known = read_version();
+		postgis.version = read_version();
 		postgis.version_read = true;
 	}
-	if (!postgis.version_known)
+	if (row >= 0 &&
+		(postgis.version == NULL || !has_answers_of(postgis.version, &tb_functions[row])))
 		row = -1;
 	/* A change that was seen meanwhile is looked at with the next question. */
 	known = hash_search(postgis.functions, &funcid, HASH_ENTER, &found);
