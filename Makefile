@@ -92,6 +92,7 @@ NEEDS_neighbours := neighbour-packages
 NEEDS_geometry := neighbour-packages
 NEEDS_gpu-geometry := neighbour-packages
 NEEDS_spatial-joins := neighbour-packages
+NEEDS_geo-files := neighbour-packages
 NEEDS_packages := packaging-packages
 
 # The long forms: hours rather than minutes.

@@ -5,7 +5,12 @@ Loads --points random points and --polygons polygons of --edges edges, which ove
 polygons. All engines have 2 threads, and run in turn, --runs rounds; other work on the machine slows them alike. Prints
 medians in ms, the ratios to ours, and fails if answers differ. DuckDB runs if --duckdb-python names a Python that has
 the wheels duckdb and duckdb-extension-spatial.
-Needs python3, PostGIS and the built tree. Called by hand.
+
+With --arrow-file the points are in an Arrow file, as GeoArrow's native coordinates, and the polygons have 20 edges and tile the
+area (tiled_points.py), so the answer is known. Prints the first run, which reads the file, and later ones over the column
+cache, on --device and, with --beside, on the processor's cores beside it. --folder has the cluster and the file: 16 bytes a
+point, and 400 a polygon.
+Needs python3, PostGIS and the built tree; --arrow-file a Python with pyarrow and numpy. Called by hand.
 """
 
 import argparse
@@ -90,6 +95,59 @@ class DuckDB:
         return seconds, answer
 
 
+def run_over_file(server, folder, options):
+    """0 if all answers are the known ones."""
+    import tiled_points  # noqa: PLC0415 - the other mode needs no pyarrow
+    side = round(options.polygons ** 0.5)
+    began = time.perf_counter()
+    path = folder / "points.arrow"
+    expected = tiled_points.write_points(path, options.points, side)
+    path.chmod(0o644)
+    print(f"{options.points} points written in {time.perf_counter() - began:.0f} s", flush=True)
+    with server.connect() as session:
+        began = time.perf_counter()
+        session.query("CREATE EXTENSION postgis; CREATE TABLE polygons (id int, g geometry)")
+        session.query(tiled_points.polygons_sql(side))
+        session.query("VACUUM (FREEZE, ANALYZE) polygons")
+        session.query(f"IMPORT FOREIGN SCHEMA points FROM SERVER arrow_fdw INTO public OPTIONS (file '{path}')")
+        print(f"{side * side} polygons of {session.value('SELECT st_npoints(g) - 1 FROM polygons LIMIT 1')} edges loaded in "
+              f"{time.perf_counter() - began:.0f} s", flush=True)
+    numbers = range(side * side)
+    known = [int((expected > 0).sum()), int(expected.sum()), sum(int(n) * i for i, n in zip(numbers, expected, strict=True))]
+    summary = f"SELECT count(*), sum(n), sum(n * id::numeric) FROM ({SQL.replace('count(*)', 'count(*) AS n')}) counts"
+    wrong = 0
+    for device in [options.device, *(["cpu"] if options.beside else [])]:
+        ours = server.connect(settings={"pg_turbine.enabled": "on", "pg_turbine.device": device, "work_mem": "1GB",
+                                        "pg_turbine.debug_force_offload": "on"})
+        if device == options.device:
+            print("\n".join(row[0] for row in ours.query("EXPLAIN (COSTS OFF) " + summary)), flush=True)
+        times = []
+        for _ in range(options.runs + 1):
+            began = time.perf_counter()
+            found = [int(value) for value in ours.query(summary)[0]]
+            times.append(time.perf_counter() - began)
+            wrong += found != known
+            if found != known:
+                print(f"WRONG on {device}: {found}, known are {known}", flush=True)
+        later = statistics.median(times[1:])
+        print(f"{device}: first run {times[0]:.2f} s, then {', '.join(f'{t:.2f}' for t in times[1:])} s: median {later:.2f} s, "
+              f"{options.points / later / 1e6:.1f} M points/s", flush=True)
+        print("\n".join(row[0] for row in ours.query("EXPLAIN (ANALYZE, COSTS OFF) " + summary)), flush=True)
+        # Polygon by polygon.
+        counts = {int(i): int(n) for i, n in ours.query(SQL)}
+        different = [i for i in numbers if counts.get(i, 0) != expected[i]]
+        wrong += len(different)
+        print(f"{device}: {len(counts)} polygons with points, {len(different)} counts differ from the known ones {different[:5]}", flush=True)
+        ours.close()
+    with server.connect() as session:
+        cached = int(session.value("SELECT turbine.cache_drop('points')"))
+        print(f"{cached / options.points:.2f} bytes a point in the column cache", flush=True)
+    fallbacks = [(name, value) for name, value in server.connect().query("SELECT * FROM turbine.stat_queries")
+                 if name.startswith("fallback") and int(value) > 0]
+    print(f"fallbacks: {fallbacks}", flush=True)
+    return 1 if wrong or fallbacks else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--points", type=int, default=1_000_000)
@@ -98,8 +156,21 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--duckdb-python", default="", help="a Python with duckdb and duckdb-extension-spatial")
+    parser.add_argument("--arrow-file", action="store_true", help="points in an Arrow file, polygons that tile the area")
+    parser.add_argument("--folder", default="", help="with --arrow-file: where the cluster and the file are")
+    parser.add_argument("--beside", action="store_true", help="with --arrow-file: the processor's cores, too")
     options = parser.parse_args()
     settings = {"shared_buffers": "512MB", "work_mem": "64MB"}
+    if options.arrow_file:
+        # Points, grid and results, and what a copy of the polygons takes.
+        megabytes = (options.points * 20 + options.polygons * 4000 >> 20) + 1024
+        settings |= {"pg_turbine.cache_size_host": f"{megabytes}MB", "pg_turbine.memory_budget": f"{max(megabytes, 4096)}MB"}
+        tempfile.tempdir = options.folder or None
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder).chmod(0o755)
+            Path(folder).chmod(0o755)
+            with cluster.Cluster("bench-geography", settings=settings) as server:
+                return run_over_file(server, Path(folder), options)
     with cluster.Cluster("bench-geography", settings=settings) as server, tempfile.TemporaryDirectory() as folder:
         with server.connect() as session:
             load(session, options)

@@ -246,6 +246,9 @@ SUITES = {
         PYTHON + ["test/geometry.py"],
         "PostGIS's functions on devices give PostGIS's bits, or leave the row to it",
         ("--rounds", "50")),
+    "geo-files": Suite(
+        PACKAGES_PYTHON + ["test/geo_files.py"],
+        "geometries in Arrow and Parquet files are what PostGIS makes of the same well-known binary"),
     "plcuda": Suite(
         PYTHON + ["test/plcuda.py"],
         "functions of LANGUAGE plcuda return what they should, and harm nothing whatever they do",

@@ -137,6 +137,8 @@ typedef struct TbAttribute
 #define TB_COL_STORED_NULLABLE 0x02
 /* INT8 of a heap, attnum 0, never NULL: the row's TB_PACKED_TID */
 #define TB_COL_TID 0x08
+/* FLOAT8 of an attribute of points: a coordinate; `digits` is its form (point_column.h) */
+#define TB_COL_COORDINATE 0x10
 typedef struct TbColumn
 {
 	uint16_t attnum;		/* source: 1-based index into attributes;
@@ -148,7 +150,8 @@ typedef struct TbColumn
 	uint32_t missing_param; /* value of tuples too short to have the
 							 * attribute; TB_NONE: NULL */
 	uint32_t digits;		/* NUM64: values of more decimal digits are a
-							 * verdict; 0: the declared type excludes them */
+							 * verdict; 0: the declared type excludes them.
+							 * COORDINATE: the point's form */
 } TbColumn;
 
 /* PostgreSQL's tuple id as one integer, in the order of the table. Rows of a segment lie in
@@ -198,7 +201,9 @@ typedef enum TbExprOp
 	TB_EXPR_LOCAL,	  /* index: local. Always NULLABLE */
 	TB_EXPR_LOOP,	  /* index: its first local; args: n initial values, condition,
 					   * effect, n next values; BOOL, true */
-	TB_EXPR_GRID	  /* index: TbGridKind (grid.h), which names the args */
+	TB_EXPR_GRID,	  /* index: TbGridKind (grid.h), which names the args */
+	TB_EXPR_POINT	  /* GEOMETRY. index: the form of a point (point_column.h); args:
+					   * its coordinates, FLOAT8. x and y NaN: empty */
 } TbExprOp;
 
 /* An expression node. 24 bytes. Operands: args[first_arg .. +nargs). */

@@ -698,7 +698,8 @@ typedef struct TbPartColumn
 	uint32_t offset;  /* name, or the constant if it is a text: from the end of columns[] */
 	uint32_t length;
 	uint32_t most;	  /* what the declared type holds, characters or digits of a numeric; a
-					   * file's value of more is an error. 0: any */
+					   * file's value of more is an error. 0: any. Of a geometry:
+					   * the type modifier, 0 if there is none */
 	uint32_t reserved;
 	uint64_t constant[2]; /* of other types: as in a parameter block */
 } TbPartColumn;

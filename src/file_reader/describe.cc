@@ -5,6 +5,7 @@
 #include "file_reader/answer.h"
 #include "file_reader/frames.h"
 #include "file_reader/sql_type.h"
+#include "file_values/geo_columns.h"
 
 namespace turbine::file_reader {
 
@@ -22,6 +23,7 @@ bool has_bounds(BatchFile& file, int column, size_t batches) {
 void describe(BatchFile& file, int pipe) {
   ByteBuffer payload;
   const auto sizes = file.batch_sizes();
+  const std::vector<GeoColumn> geometries = geo_columns(file.schema());
   payload.native(static_cast<uint32_t>(file.format()));
   payload.native(static_cast<uint32_t>(file.schema().num_fields()));
   for (int column = 0; column < file.schema().num_fields(); column++) {
@@ -29,6 +31,10 @@ void describe(BatchFile& file, int pipe) {
     payload.text(field.name());
     payload.text(field.type()->ToString());
     payload.text(sql_type(*field.type()));
+    const GeoColumn& geometry = geometries[static_cast<size_t>(column)];
+    const bool is_geometry = geometry.form != GeoForm::kNone;
+    payload.text(is_geometry ? "geometry" + geometry_typmod(geometry) : "");
+    payload.text(geometry.problem);
     payload.native(static_cast<uint8_t>(field.nullable()));
     payload.native(static_cast<uint8_t>(has_bounds(file, column, sizes.size())));
     payload.native(file.column_bytes(column));

@@ -36,7 +36,7 @@ class RequestParser {
   }
   Target target(int depth = 0) {
     const uint32_t kind = number();
-    if (kind < TB_TARGET_BOOL || kind > TB_TARGET_COMPOSITE || depth > kMaxDepth) raise_protocol();
+    if (kind < TB_TARGET_BOOL || kind > TB_TARGET_GEOMETRY || depth > kMaxDepth) raise_protocol();
     Target target{static_cast<TbReaderTarget>(kind), {}, {}};
     if (kind == TB_TARGET_ARRAY) target.parts.push_back(this->target(depth + 1));
     if (kind == TB_TARGET_COMPOSITE) {

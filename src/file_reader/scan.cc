@@ -81,9 +81,12 @@ class FileScan {
     return numbers[0];
   }
 
-  EncoderPtr encoder_of(const WantedColumn& column, int number) const {
+  EncoderPtr encoder_of(const WantedColumn& column, int number) {
     try {
-      return make_encoder(*file_.schema().field(number)->type(), column.target);
+      const arrow::DataType& type = *file_.schema().field(number)->type();
+      if (column.target.kind != TB_TARGET_GEOMETRY) return make_encoder(type, column.target);
+      if (geometries_.empty()) geometries_ = geo_columns(file_.schema());
+      return make_geometry_encoder(type, geometries_[static_cast<size_t>(number)]);
     } catch (const ReaderError& error) {
       throw ReaderError(error.sqlstate, "column \"" + column.name + "\": " + error.what(),
                         "File \"" + request_.name + "\".", error.hint);
@@ -156,6 +159,7 @@ class FileScan {
   BatchFile& file_;
   const Request& request_;
   const int pipe_;
+  std::vector<GeoColumn> geometries_;  // by column of the file; empty: not looked at yet
   std::vector<Column> columns_;    // as wanted
   std::vector<int> file_columns_;  // ascending, each once
   ByteBuffer frame_;

@@ -122,6 +122,7 @@ const char* target_name(const Target& target) {
     case TB_TARGET_JSON: return "json";
     case TB_TARGET_ARRAY: return "an array";
     case TB_TARGET_COMPOSITE: return "a composite type";
+    case TB_TARGET_GEOMETRY: return "geometry";
   }
   return "an unknown type";
 }
@@ -129,6 +130,8 @@ const char* target_name(const Target& target) {
 EncoderPtr make_encoder(const arrow::DataType& type, const Target& target) {
   EncoderPtr encoder;
   if (target.kind == TB_TARGET_JSON) encoder = make_json_encoder(type);
+  // Within arrays and composites nothing is known of it.
+  if (target.kind == TB_TARGET_GEOMETRY) return make_geometry_encoder(type, GeoColumn());
   if (!encoder) encoder = make_wrapper(type, target);
   if (!encoder) encoder = make_number_encoder(type, target);
   if (!encoder) encoder = make_time_encoder(type, target);

@@ -15,6 +15,7 @@
 
 #include "file_reader/byte_buffer.h"
 #include "file_reader/request.h"
+#include "file_values/geo_columns.h"
 
 namespace turbine::file_reader {
 
@@ -38,6 +39,9 @@ EncoderPtr make_time_encoder(const arrow::DataType& type, const Target& target);
 EncoderPtr make_bytes_encoder(const arrow::DataType& type, const Target& target);
 EncoderPtr make_nested_encoder(const arrow::DataType& type, const Target& target);
 EncoderPtr make_json_encoder(const arrow::DataType& type);
+
+/* Of a column whose target is GEOMETRY; `column`: what the file says of it. Throws ReaderError. */
+EncoderPtr make_geometry_encoder(const arrow::DataType& type, const GeoColumn& column);
 
 /* An encoder of arrays of one class, whose NULLs are the array's own. */
 template <typename ArrayType>

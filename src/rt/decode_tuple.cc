@@ -11,6 +11,7 @@
  */
 #include "rt/heap_page.h"
 #include "rt/varlena.h"
+#include "turbine/point_column.h"
 
 namespace turbine::rt {
 namespace {
@@ -192,6 +193,12 @@ RT_EXPORT void rt_decode_bpchar(const uint8_t* pages, const uint8_t* varlena, ui
   Payload text = payload_of(varlena);
   while (text.length > 0 && text.bytes[text.length - 1] == ' ') text.length--;
   store_view(pages, text, view);
+}
+
+/* A coordinate of a point; `form`: point_column.h. False: it is another geometry. */
+RT_EXPORT bool rt_decode_coordinate(const uint8_t* varlena, uint32_t form, double* out) {
+  const Payload geometry = payload_of(varlena);
+  return tb_point_read(geometry.bytes, geometry.length, form, out) != 0;
 }
 
 }  // namespace turbine::rt

@@ -6,6 +6,7 @@
  */
 #include "rt/geometry.h"
 #include "turbine/functions.h"
+#include "turbine/point_column.h"
 
 using namespace turbine::rt;
 using namespace turbine::rt::geometry;
@@ -88,6 +89,17 @@ RT_EXPORT void rt_geometry_point3m_srid(double x, double y, double m, int32_t sr
                                         uint32_t* result_length, uint32_t* errors) {
   check_srid(srid, errors);
   build_point({x, y, m}, kHasM, srid, place, result, result_length);
+}
+
+/* What TB_EXPR_POINT calls: the point's bytes at `place`, and how many they are. */
+RT_EXPORT uint32_t rt_point_of_coordinates(uint32_t form, double c0, double c1, double c2, double c3, char* place) {
+  const bool is_empty = c0 != c0 && c1 != c1;
+  const uint32_t head[3] = {tb_point_word(form), kPoint, is_empty ? 0u : 1u};
+  const double coordinates[TB_MOST_COORDINATES] = {c0, c1, c2, c3};
+  static_assert(sizeof(head) == TB_POINT_HEAD && sizeof(head) + sizeof(coordinates) <= TB_BUILT_BYTES);
+  __builtin_memcpy(place, head, sizeof(head));
+  __builtin_memcpy(place + sizeof(head), coordinates, sizeof(coordinates));
+  return TB_POINT_HEAD + (is_empty ? 0 : 8 * tb_point_dimensions(form));
 }
 
 RT_EXPORT double rt_geometry_x(const char* bytes, uint32_t length, bool* null, uint32_t* errors) {

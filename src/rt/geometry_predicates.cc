@@ -219,6 +219,12 @@ RT_INLINE bool place_in(const Shape& shape, const Shape& point, bool with_geos, 
   return true;
 }
 
+/* Whether all coordinates are less than the greatest float, in whose place boxes have infinity. */
+RT_INLINE bool is_bounded(const Box& box) {
+  constexpr auto kMost = (float)kMostFloat;
+  return box.xmin > -kMost && box.ymin > -kMost && box.xmax < kMost && box.ymax < kMost;
+}
+
 /* What PostGIS looks at before any coordinate. */
 enum class Early { kEmpty, kApart, kNear, kUnknown };
 
@@ -230,7 +236,9 @@ RT_INLINE Early look_early(const Pair& pair, bool contained) {
   Box a_box, b_box;
   if (!box_of(pair.a, &a_box) || !box_of(pair.b, &b_box)) return Early::kUnknown;
   const bool near = contained ? box_contains(a_box, b_box) : boxes_overlap(a_box, b_box);
-  return near ? Early::kNear : Early::kApart;
+  if (!near) return Early::kApart;
+  // Versions of PostGIS differ about shapes that reach to infinity.
+  return is_bounded(a_box) && is_bounded(b_box) ? Early::kNear : Early::kUnknown;
 }
 
 /* Is b in a, its boundary included or not? *result is undefined if the answer is false: PostgreSQL decides. */

@@ -13,8 +13,10 @@
 
 #include "rt/geometry.h"
 #include "turbine/functions.h"
+#include "turbine/point_column.h"
 
 extern "C" {
+uint32_t rt_point_of_coordinates(uint32_t, double, double, double, double, char*);
 void rt_geometry_point2(double, double, char*, const char**, uint32_t*);
 void rt_geometry_point4(double, double, double, double, char*, const char**, uint32_t*);
 void rt_geometry_set_srid(const char*, uint32_t, int32_t, char*, const char**, uint32_t*, uint32_t*);
@@ -120,6 +122,42 @@ TEST(Geometry, PointsAreBuiltAsPostgisStoresThem) {
   EXPECT_EQ(rt_geometry_z(bytes, length, &null, &errors), 3);
   EXPECT_EQ(rt_geometry_m(bytes, length, &null, &errors), 4);
   EXPECT_FALSE(null || errors);
+}
+
+TEST(Geometry, PointsOfCoordinatesAreReadBack) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const uint32_t flags : {0, TB_GEOMETRY_Z, TB_GEOMETRY_M, TB_GEOMETRY_Z | TB_GEOMETRY_M}) {
+    alignas(8) char place[TB_BUILT_BYTES];
+    const uint32_t form = tb_point_form(999999, flags, 0);
+    const double coordinates[] = {1.5, -0.0, nan, 4};
+    const uint32_t length = rt_point_of_coordinates(form, 1.5, -0.0, nan, 4, place);
+    EXPECT_EQ(length, TB_POINT_HEAD + 8 * tb_point_dimensions(form));
+    EXPECT_EQ(rt_geometry_srid(place, length), 999999);
+    for (uint32_t i = 0; i < tb_point_dimensions(form); i++) {
+      double value;
+      ASSERT_TRUE(tb_point_read(reinterpret_cast<uint8_t*>(place), length, tb_point_form(999999, flags, i), &value));
+      EXPECT_EQ(std::bit_cast<uint64_t>(value), std::bit_cast<uint64_t>(coordinates[i]));
+    }
+    EXPECT_EQ(rt_point_of_coordinates(form, nan, nan, 0, 0, place), TB_POINT_HEAD) << "it is empty";
+    double value = 0;
+    EXPECT_TRUE(tb_point_read(reinterpret_cast<uint8_t*>(place), TB_POINT_HEAD, form, &value) && value != value);
+  }
+  // Other geometries are no such points.
+  double value;
+  const auto reads = [&](const std::string& bytes, uint32_t form) {
+    const std::unique_ptr<uint8_t[]> exact(new uint8_t[bytes.size()]);
+    memcpy(exact.get(), bytes.data(), bytes.size());
+    return tb_point_read(exact.get(), static_cast<uint32_t>(bytes.size()), form, &value) != 0;
+  };
+  const uint32_t form = tb_point_form(4326, 0, 1);
+  const std::string point = serialized_point(7, 8, 4326);
+  EXPECT_TRUE(reads(point, form) && value == 8);
+  EXPECT_TRUE(reads(serialized_point(7, 8, 4326, 0), form)) << "form 1";
+  EXPECT_FALSE(reads(serialized_point(7, 8, 3857), form));
+  EXPECT_FALSE(reads(point, tb_point_form(4326, TB_GEOMETRY_Z, 1)));
+  EXPECT_FALSE(reads(serialized_point(nan, nan, 4326), form)) << "it would come back empty";
+  EXPECT_FALSE(reads(serialized_polygon({kSquare}, 4326), form));
+  for (size_t length = 0; length < point.size(); length++) EXPECT_FALSE(reads(point.substr(0, length), form)) << length;
 }
 
 TEST(Geometry, BothFormsAreRead) {

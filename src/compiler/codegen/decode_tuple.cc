@@ -29,7 +29,7 @@ constexpr uint32_t kStretch = 8;
 
 /* Lies in the tuple as a varlena. */
 bool is_variable(const TbColumn& column) {
-  return tb_type_is_text(column.type) || tb_type_is_numeric(column.type) || (column.flags & TB_COL_DISPLAY_SCALE);
+  return tb_type_is_text(column.type) || tb_type_is_numeric(column.type) || (column.flags & (TB_COL_DISPLAY_SCALE | TB_COL_COORDINATE));
 }
 
 /* Two columns may be one attribute; the walk notes the first, and the others
@@ -516,6 +516,8 @@ void TupleDecoder::store_variable(const LocatedTuple& tuple, uint32_t column, ll
   llvm::Value* varlena = at(tuple.data, place.offset);
   if (c.flags & TB_COL_DISPLAY_SCALE) {
     note_unless(call("rt_decode_display_scale", {varlena, value_at}, "fits"));
+  } else if (c.flags & TB_COL_COORDINATE) {
+    note_unless(call("rt_decode_coordinate", {varlena, ir_.getInt32(c.digits), value_at}, "fits"));
   } else if (tb_type_is_numeric(c.type)) {
     const char* symbol = c.type == TB_TYPE_NUM64 ? "rt_decode_num64" : "rt_decode_num128";
     llvm::Value* scale = ir_.getInt32(static_cast<uint32_t>(static_cast<int32_t>(c.scale)));

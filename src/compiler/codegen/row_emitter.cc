@@ -15,6 +15,7 @@
 #include "turbine/grid.h"
 #include "turbine/kernel.h"
 #include "turbine/model.h"
+#include "turbine/point_column.h"
 
 namespace turbine {
 
@@ -752,6 +753,29 @@ RowValue RowEmitter::eval_grid(const TbExpr& e, Value* active) {
   return out;
 }
 
+/* The bytes of the point, built in a place of its own: what reads them finds them in registers once all is inlined. */
+RowValue RowEmitter::eval_point(const TbExpr& e, Value* active) {
+  llvm::BasicBlock& entry = ir_.GetInsertBlock()->getParent()->getEntryBlock();
+  llvm::IRBuilder<> at_entry(&entry, entry.getFirstInsertionPt());
+  llvm::AllocaInst* built = at_entry.CreateAlloca(llvm::ArrayType::get(ir_.getInt8Ty(), TB_BUILT_BYTES), nullptr,
+                                                  "point");
+  built->setAlignment(llvm::Align(sizeof(uint64_t)));
+  llvm::SmallVector<Value*, 6> operands = {ir_.getInt32(e.index)};
+  RowValue out;
+  for (uint32_t arg : program_.args(e)) {
+    const RowValue v = eval(arg, active);
+    operands.push_back(v.value);
+    out.null = or_maybe(out.null, v.null);
+  }
+  while (operands.size() <= TB_MOST_COORDINATES)
+    operands.push_back(llvm::ConstantFP::get(ir_.getDoubleTy(), 0));
+  operands.push_back(built);
+  out.length = call_rt("rt_point_of_coordinates", operands);
+  out.value = built;
+  if (out.null) out.length = ir_.CreateSelect(out.null, ir_.getInt32(0), out.length);
+  return out;
+}
+
 /* What several expressions use is evaluated once where it can be: once in each function. */
 RowValue RowEmitter::eval(uint32_t expr, Value* active) {
   const bool shared = parts_->is_shared(expr);
@@ -816,6 +840,7 @@ RowValue RowEmitter::eval_here(uint32_t expr, Value* active) {
     case TB_EXPR_RESCALE: return eval_rescale(e, active);
     case TB_EXPR_MODEL: return eval_model(e, active);
     case TB_EXPR_GRID: return eval_grid(e, active);
+    case TB_EXPR_POINT: return eval_point(e, active);
     case TB_EXPR_SEQUENCE: return eval_sequence(e, active);
     case TB_EXPR_LOOP: return eval_loop(e, active);
     case TB_EXPR_LOCAL: return local(e.index);

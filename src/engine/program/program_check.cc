@@ -10,6 +10,7 @@
 
 #include "turbine/grid.h"
 #include "turbine/model.h"
+#include "turbine/point_column.h"
 #include "turbine/wire.h"
 
 namespace turbine {
@@ -66,8 +67,15 @@ void check_heap_column(const Program& p, size_t i, const TbColumn& c) {
   if (a.flags & TB_ATT_DROPPED) program_fail("column", i, "of a dropped attribute");
   const bool display = c.flags & TB_COL_DISPLAY_SCALE;
   if (display && c.type != TB_TYPE_INT4) program_fail("column", i, "display scale's type");
-  if (c.digits > (c.type == TB_TYPE_NUM64 ? kNum64Digits : 0)) program_fail("column", i, "digits");
-  const bool varlena = tb_type_is_text(c.type) || tb_type_is_numeric(c.type) || display;
+  const bool coordinate = c.flags & TB_COL_COORDINATE;
+  if (coordinate) {
+    if (c.type != TB_TYPE_FLOAT8 || display) program_fail("column", i, "coordinate's type");
+    if (!tb_point_form_is_valid(c.digits)) program_fail("column", i, "form of a point");
+    if (c.missing_param != TB_NONE) program_fail("column", i, "missing value of a point");
+  } else if (c.digits > (c.type == TB_TYPE_NUM64 ? kNum64Digits : 0)) {
+    program_fail("column", i, "digits");
+  }
+  const bool varlena = tb_type_is_text(c.type) || tb_type_is_numeric(c.type) || display || coordinate;
   const int length = varlena ? -1 : static_cast<int>(tb_type_width(c.type));
   if (a.length != length) program_fail("column", i, "type does not fit the attribute");
   if (c.missing_param != TB_NONE) check_missing(p, i, c);
@@ -91,12 +99,13 @@ void check_payload_column(const Program& p, size_t i, const TbColumn& c) {
 void check_column(const Program& p, size_t i) {
   const TbColumn& c = p.columns()[i];
   if (!valid_type(c.type)) program_fail("column", i, "unknown type");
-  if (c.flags & ~(TB_COL_NULLABLE | TB_COL_STORED_NULLABLE | TB_COL_DISPLAY_SCALE | TB_COL_TID))
+  if (c.flags & ~(TB_COL_NULLABLE | TB_COL_STORED_NULLABLE | TB_COL_DISPLAY_SCALE | TB_COL_TID | TB_COL_COORDINATE))
     program_fail("column", i, "unknown flags");
   if (i > 0 && c.join < p.columns()[i - 1].join) program_fail("column", i, "out of the order of joins");
   check_scale("column", i, c.type, c.scale);
   const bool decoded = c.join == 0 && p.source() != TB_SOURCE_ROWS;
   if (!decoded && (c.flags & TB_COL_DISPLAY_SCALE)) program_fail("column", i, "display scale of no attribute");
+  if (!decoded && (c.flags & TB_COL_COORDINATE)) program_fail("column", i, "coordinate of no attribute");
   if (!decoded && c.digits != 0) program_fail("column", i, "digits of no attribute");
   if (c.join != 0 && !(c.flags & TB_COL_TID)) return check_payload_column(p, i, c);
   if (c.flags & TB_COL_STORED_NULLABLE) program_fail("column", i, "of the source has a joined column's flag");
@@ -191,6 +200,7 @@ class ExprCheck {
       case TB_EXPR_LOCAL: return check_local(i, e);
       case TB_EXPR_LOOP: return check_loop(i, e);
       case TB_EXPR_GRID: return check_grid(i, e);
+      case TB_EXPR_POINT: return check_point(i, e);
       default: program_fail("expression", i, "unknown operation");
     }
   }
@@ -295,6 +305,12 @@ class ExprCheck {
       need(arg(e, n).type == (n == 3 ? TB_TYPE_INT4 : TB_TYPE_FLOAT8), i, "argument type");
   }
 
+  void check_point(uint32_t i, const TbExpr& e) {
+    need(tb_point_form_is_valid(e.index) && tb_point_coordinate(e.index) == 0, i, "form of a point");
+    need(e.type == TB_TYPE_GEOMETRY && e.nargs == tb_point_dimensions(e.index), i, "number of coordinates");
+    for (uint32_t n = 0; n < e.nargs; n++) need(arg(e, n).type == TB_TYPE_FLOAT8, i, "argument type");
+  }
+
   /* Generated code takes an expression without the flag for never NULL (or
    * never raising): the flags must cover what the operands imply. */
   void check_flags(uint32_t i, const TbExpr& e) {
@@ -320,6 +336,7 @@ class ExprCheck {
       case TB_EXPR_ALL:
       case TB_EXPR_MODEL:
       case TB_EXPR_GRID:
+      case TB_EXPR_POINT:
         for (uint32_t n = 0; n < e.nargs; n++) nullable |= (arg(e, n).flags & TB_EX_NULLABLE) != 0;
         break;
       case TB_EXPR_CASE:

@@ -12,6 +12,7 @@
 #include "engine/program/group_layout.h"
 #include "engine/program/kept_row_layout.h"
 #include "engine/program/testing/program_writer.h"
+#include "turbine/point_column.h"
 #include "turbine/model.h"
 
 namespace turbine {
@@ -187,6 +188,20 @@ TEST(Program, RefusesEachDamage) {
       {"display scale of a fixed-width attribute", [](ProgramWriter& b) { b.columns[0].flags = TB_COL_DISPLAY_SCALE; }},
       {"display scale's type", [](ProgramWriter& b) { b.columns[1].flags = TB_COL_DISPLAY_SCALE; }},
       {"digits of no numeric", [](ProgramWriter& b) { b.columns[0].digits = 5; }},
+      {"coordinate's type", [](ProgramWriter& b) { b.columns[0].flags = TB_COL_COORDINATE; }},
+      {"coordinate of a fixed-width attribute",
+       [](ProgramWriter& b) {
+         b.columns[0].flags = TB_COL_COORDINATE;
+         b.columns[0].type = TB_TYPE_FLOAT8;
+         b.attributes[0].length = 8;
+       }},
+      {"coordinate that points have not",
+       [](ProgramWriter& b) {
+         b.columns[0].flags = TB_COL_COORDINATE;
+         b.columns[0].type = TB_TYPE_FLOAT8;
+         b.attributes[0].length = -1;
+         b.columns[0].digits = tb_point_form(4326, 0, 2);
+       }},
       {"tuple ids with an attribute", [](ProgramWriter& b) { b.columns[0].flags = TB_COL_TID; }},
       {"tuple ids of a narrow type",
        [](ProgramWriter& b) {

@@ -13,6 +13,8 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
+#include "turbine/point_column.h"
+
 #include "pg/bridge/failure.h"
 #include "pg/compat/pg16.h"
 #include "pg/conversation/column_chunk.h"
@@ -211,6 +213,19 @@ add_by_value(const TbColumn *column, Datum datum, char *out)
 	return TB_ROW_ADDED;
 }
 
+/* Of a point. */
+static TbRowAdded
+add_coordinate(const TbColumn *column, Datum datum, char *out, TbFailure *why)
+{
+	struct varlena *point = PG_DETOAST_DATUM_PACKED(datum);
+
+	if (tb_point_read((const uint8 *) VARDATA_ANY(point), VARSIZE_ANY_EXHDR(point),
+					  column->digits, (double *) out))
+		return TB_ROW_ADDED;
+	tb_failure_set(why, TB_FALLBACK_VALUE, "a point that is no row of coordinates");
+	return TB_ROW_IMPOSSIBLE;
+}
+
 static TbRowAdded
 add_value(TbColumnChunk *rows, ChunkColumn *target, int attribute, const Datum *datums,
 		  const bool *nulls, TbFailure *why)
@@ -229,6 +244,8 @@ add_value(TbColumnChunk *rows, ChunkColumn *target, int attribute, const Datum *
 	}
 	if (tb_type_is_text(column->type))
 		return add_text(rows, column, datums[attribute], out, why);
+	if (column->flags & TB_COL_COORDINATE)
+		return add_coordinate(column, datums[attribute], out, why);
 	if (column->flags & TB_COL_DISPLAY_SCALE)
 		return add_display_scale(datums[attribute], out, why);
 	if (tb_type_is_numeric(column->type))

@@ -2,9 +2,9 @@
  * postgis.c - see postgis.h.
  *
  * A function is a row's if it belongs to the extension, is written in C, and has the name
- * and the argument types of the row's signature. Rows follow the formulas of the versions
- * that known_versions lists: of any other version no function is known, while its type
- * still is. Called by type_map.c and function_lookup.c, for objects that are not built in.
+ * and the argument types of the row's signature. Rows follow the formulas of PostGIS 3.3;
+ * known_versions says what other versions have changed. Of a version that is not listed no
+ * function is known, while its type still is. Called by type_map.c and function_lookup.c, for objects that are not built in.
  */
 #include "postgres.h"
 
@@ -25,13 +25,31 @@
 #include "utils/syscache.h"
 
 #include "turbine/functions.h"
+#include "turbine/point_column.h"
 
 #include "pg/convert/postgis.h"
 
 #define EXTENSION "postgis"
 
-/* Major and minor version, as postgis_lib_version() begins. */
-static const char *const known_versions[] = {"3.3."};
+/* A version that test/geometry.py was run with. */
+typedef struct KnownVersion
+{
+	const char		  *begins;	/* major and minor, as postgis_lib_version() begins */
+	const char *const *changed; /* functions whose answers are other ones than the rows'; the
+								 * last is NULL */
+} KnownVersion;
+
+/* 3.5 rounds distances otherwise, and every box contains an empty one. 3.6 rounds grids
+ * otherwise, too. */
+static const char *const changed_in_3_3[] = {NULL};
+static const char *const changed_in_3_5[] = {
+	"geometry_contains", "geometry_within",			   "st_distance",
+	"st_dwithin",		 "geometry_distance_centroid", NULL};
+static const char *const changed_in_3_6[] = {
+	"geometry_contains",		  "geometry_within", "st_distance", "st_dwithin",
+	"geometry_distance_centroid", "st_snaptogrid",	 NULL};
+static const KnownVersion known_versions[] = {
+	{"3.3.", changed_in_3_3}, {"3.5.", changed_in_3_5}, {"3.6.", changed_in_3_6}};
 
 /* Whether the row of functions.def is of the extension. */
 static const bool of_postgis[] = {
@@ -55,7 +73,7 @@ static struct
 	Oid	  extension;  /* invalid: there is none */
 	Oid	  geometry;
 	bool  version_read;
-	bool  version_known; /* it is one of known_versions */
+	const KnownVersion *version; /* NULL: it is none of known_versions */
 	HTAB *functions;	 /* KnownObject, by OID */
 } postgis;
 
@@ -115,7 +133,8 @@ refresh(void)
 	make_function_table();
 	/* An invalidation that arrives meanwhile counts. */
 	postgis.is_current = true;
-	postgis.version_read = postgis.version_known = false;
+	postgis.version_read = false;
+	postgis.version = NULL;
 	postgis.geometry = InvalidOid;
 	postgis.extension = get_extension_oid(EXTENSION, true);
 	if (OidIsValid(postgis.extension))
@@ -129,8 +148,32 @@ tb_postgis_is_geometry(Oid typid)
 	return OidIsValid(postgis.geometry) && typid == postgis.geometry;
 }
 
+Oid
+tb_postgis_geometry(void)
+{
+	refresh();
+	return postgis.geometry;
+}
+
+/*
+ * PostGIS's typmod: bit 0 says that there is m, bit 1 z; bits 2 to 7 are the shape, the
+ * next 21 bits the SRID.
+ */
+bool
+tb_postgis_point_form(int32 typmod, uint32 *form)
+{
+	uint32 bits = (uint32) typmod;
+	uint32 srid = bits >> 8 & 0x1fffff;
+	uint32 flags = ((bits & 2) ? TB_GEOMETRY_Z : 0) | ((bits & 1) ? TB_GEOMETRY_M : 0);
+
+	if (typmod < 0 || (bits >> 2 & 0x3f) != TB_SHAPE_POINT || srid > TB_MOST_SRID)
+		return false;
+	*form = tb_point_form(srid, flags, 0);
+	return true;
+}
+
 /* The version of the library, by the extension's function without arguments. */
-static bool
+static const KnownVersion *
 read_version(void)
 {
 	CatCList *list = SearchSysCacheList1(PROCNAMEARGSNSP,
@@ -148,12 +191,25 @@ read_version(void)
 	}
 	ReleaseSysCacheList(list);
 	if (!OidIsValid(function))
-		return false;
+		return NULL;
 	version = TextDatumGetCString(OidFunctionCall0(function));
 	for (int i = 0; i < (int) lengthof(known_versions); i++)
-		if (strncmp(version, known_versions[i], strlen(known_versions[i])) == 0)
-			return true;
-	return false;
+		if (strncmp(version, known_versions[i].begins, strlen(known_versions[i].begins)) ==
+			0)
+			return &known_versions[i];
+	return NULL;
+}
+
+/* Whether the version gives the row's answers. */
+static bool
+has_answers_of(const KnownVersion *version, const TbFunction *row)
+{
+	Size length = strchr(row->signature, '(') - row->signature;
+
+	for (const char *const *name = version->changed; *name != NULL; name++)
+		if (strlen(*name) == length && strncmp(*name, row->signature, length) == 0)
+			return false;
+	return true;
 }
 
 static bool
@@ -228,10 +284,11 @@ tb_postgis_function(Oid funcid)
 	row = find_row(funcid);
 	if (row >= 0 && !postgis.version_read)
 	{
-		postgis.version_known = read_version();
+		postgis.version = read_version();
 		postgis.version_read = true;
 	}
-	if (!postgis.version_known)
+	if (row >= 0 &&
+		(postgis.version == NULL || !has_answers_of(postgis.version, &tb_functions[row])))
 		row = -1;
 	/* A change that was seen meanwhile is looked at with the next question. */
 	known = hash_search(postgis.functions, &funcid, HASH_ENTER, &found);

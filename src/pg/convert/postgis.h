@@ -17,6 +17,13 @@
 /* Whether the type is PostGIS's geometry. */
 extern bool tb_postgis_is_geometry(Oid typid);
 
+/* The type's OID; InvalidOid: there is none. */
+extern Oid tb_postgis_geometry(void);
+
+/* Whether the typmod of a geometry admits points only, and which: *form is theirs
+ * (turbine/point_column.h), with SRID 0 if the typmod names none. */
+extern bool tb_postgis_point_form(int32 typmod, uint32 *form);
+
 /* The row (TbFunctionId) of this function of PostGIS; -1 if there is none, or if the
  * library's version is none whose formulas the rows follow. Calls postgis_lib_version()
  * for the first such function. */

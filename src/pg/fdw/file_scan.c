@@ -35,6 +35,7 @@
 
 #include "turbine/file_reader.h"
 #include "pg/compat/pg16.h"
+#include "pg/convert/postgis.h"
 #include "pg/fdw/file_scan.h"
 #include "pg/fdw/virtual_value.h"
 #include "pg/files/file_reader_process.h"
@@ -56,6 +57,7 @@ struct ValueReader
 
 	/* The type's own function, where its bytes are not the value. */
 	FmgrInfo function;
+	FmgrInfo input; /* of geometry beside it, for text */
 	Oid		 io_parameter;
 
 	Oid	  domain; /* InvalidOid: none */
@@ -120,6 +122,8 @@ target_of(Oid type)
 		default:
 			break;
 	}
+	if (tb_postgis_is_geometry(type))
+		return TB_TARGET_GEOMETRY;
 	if (OidIsValid(get_element_type(type)))
 		return TB_TARGET_ARRAY;
 	if (get_typtype(type) == TYPTYPE_COMPOSITE)
@@ -183,6 +187,10 @@ make_value_reader(Oid type, int32 typmod)
 			getTypeInputInfo(reader->type, &function, &reader->io_parameter);
 			fmgr_info(function, &reader->function);
 			break;
+		case TB_TARGET_GEOMETRY:
+			getTypeInputInfo(reader->type, &function, &reader->io_parameter);
+			fmgr_info(function, &reader->input);
+			/* FALLTHROUGH */
 		default:
 			getTypeBinaryInputInfo(reader->type, &function, &reader->io_parameter);
 			fmgr_info(function, &reader->function);
@@ -268,6 +276,16 @@ receive_value(ValueReader *reader, const char *data, int length)
 	if (buffer.cursor != length)
 		raise_malformed();
 	return value;
+}
+
+/* Well-known binary, or text of any form. */
+static Datum
+read_geometry(ValueReader *reader, const char *data, int length)
+{
+	if (length > 0 && (data[0] == 0 || data[0] == 1))
+		return receive_value(reader, data, length);
+	return InputFunctionCall(&reader->input, pnstrdup(data, length), reader->io_parameter,
+							 reader->typmod);
 }
 
 static Datum next_value(ValueReader *reader, ReaderBytes *bytes, bool *isnull);
@@ -369,6 +387,8 @@ read_value(ValueReader *reader, const char *data, int length)
 		case TB_TARGET_TEXT:
 		case TB_TARGET_JSON:
 			return read_text(reader, data, length);
+		case TB_TARGET_GEOMETRY:
+			return read_geometry(reader, data, length);
 		case TB_TARGET_ARRAY:
 			return read_array(reader, data, length);
 		case TB_TARGET_COMPOSITE:

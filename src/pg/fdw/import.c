@@ -4,7 +4,9 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_foreign_table.h"
+#include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "lib/stringinfo.h"
@@ -13,7 +15,10 @@
 #include "nodes/parsenodes.h"
 #include "parser/scansup.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
+#include "pg/convert/postgis.h"
 #include "pg/fdw/arrow_fdw.h"
 #include "pg/files/file_description.h"
 #include "pg/files/file_list.h"
@@ -67,6 +72,51 @@ add_imported_column(Columns *columns, const char *name, const char *type, const 
 	columns->names = lappend(columns->names, own);
 }
 
+static const char *
+name_of_schema(Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	const char *name = NULL;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		name = get_namespace_name(((Form_pg_type) GETSTRUCT(tuple))->typnamespace);
+		ReleaseSysCache(tuple);
+	}
+	return name;
+}
+
+/* The type of a column that the file calls a geometry; NULL: it is imported as what it is
+ * stored as. */
+static const char *
+geometry_type(const TbFileColumn *column)
+{
+	Oid			type = tb_postgis_geometry();
+	const char *schema;
+
+	if (column->geometry == NULL)
+		return NULL;
+	if (column->problem != NULL)
+	{
+		ereport(WARNING,
+				(errcode(ERRCODE_FDW_INVALID_DATA_TYPE),
+				 errmsg("column \"%s\" is not imported as geometry", column->name),
+				 errdetail("The file calls it one, but %s.", column->problem)));
+		return NULL;
+	}
+	if (!OidIsValid(type))
+	{
+		ereport(NOTICE,
+				(errmsg("column \"%s\" is not imported as geometry", column->name),
+				 errhint("Create the extension postgis first.")));
+		return NULL;
+	}
+	schema = name_of_schema(type);
+	if (schema == NULL)
+		return NULL;
+	return psprintf("%s.%s", quote_identifier(schema), column->geometry);
+}
+
 static void
 add_file_columns(Columns *columns, const TbListedFile *file)
 {
@@ -79,8 +129,12 @@ add_file_columns(Columns *columns, const TbListedFile *file)
 	for (int i = 0; i < description->ncolumns; i++)
 	{
 		const TbFileColumn *column = &description->columns[i];
+		const char		   *geometry = geometry_type(column);
 
-		if (column->sql_type == NULL)
+		if (geometry != NULL)
+			add_imported_column(columns, name_in_file(column->name, file->path), geometry,
+								file->path);
+		else if (column->sql_type == NULL)
 			ereport(WARNING,
 					(errcode(ERRCODE_FDW_INVALID_DATA_TYPE),
 					 errmsg("column \"%s\" is not imported", column->name),

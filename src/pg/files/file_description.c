@@ -111,7 +111,7 @@ parse_description(const char *bytes, uint32 length)
 
 	description->format = (TbFileFormat) take_answer_number(&answer);
 	/* Columns. */
-	description->ncolumns = take_count(&answer, 22);
+	description->ncolumns = take_count(&answer, 30);
 	description->columns = palloc0(sizeof(TbFileColumn) * Max(description->ncolumns, 1));
 	description->column_bytes = palloc0(sizeof(int64) * Max(description->ncolumns, 1));
 	for (int i = 0; i < description->ncolumns; i++)
@@ -123,6 +123,12 @@ parse_description(const char *bytes, uint32 length)
 		column->sql_type = take_text(&answer);
 		if (column->sql_type[0] == '\0')
 			column->sql_type = NULL;
+		column->geometry = take_text(&answer);
+		if (column->geometry[0] == '\0')
+			column->geometry = NULL;
+		column->problem = take_text(&answer);
+		if (column->problem[0] == '\0')
+			column->problem = NULL;
 		column->nullable = take_bool(&answer);
 		column->has_bounds = take_bool(&answer);
 		description->column_bytes[i] = take_long(&answer);

@@ -23,6 +23,8 @@ typedef struct TbFileColumn
 	char *name;
 	char *arrow_type; /* as libarrow writes it: "timestamp[us, tz=UTC]" */
 	char *sql_type;	  /* a type for IMPORT FOREIGN SCHEMA; NULL: there is none */
+	char *geometry;	  /* "geometry" and its type modifier; NULL: the file calls it none */
+	char *problem;	  /* why it is no geometry of PostGIS's all the same; NULL: it is */
 	bool  nullable;
 	bool  has_bounds; /* of at least one batch */
 } TbFileColumn;

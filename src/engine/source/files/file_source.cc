@@ -57,6 +57,7 @@ std::string decoded_with(const WantedColumn& column) {
   append(bytes, column.is_constant);
   append(bytes, column.digits);
   append(bytes, column.characters);
+  append(bytes, column.typmod);
   if (!column.is_constant) return bytes + column.name;
   append(bytes, column.is_null);
   append(bytes, column.value);
@@ -103,8 +104,11 @@ std::vector<WantedColumn> FileSource::wanted_columns(const FilePartRequest& requ
     WantedColumn to;
     to.type = column.type;
     to.scale = column.scale;
-    to.digits = column.digits > 0 ? column.digits : tb_type_is_numeric(column.type) ? from.most : 0;
-    to.characters = tb_type_is_text(column.type) ? from.most : 0;
+    to.digits = tb_type_is_numeric(column.type) && column.digits > 0 ? column.digits : tb_type_is_numeric(column.type) ? from.most : 0;
+    to.characters = tb_type_is_character(column.type) ? from.most : 0;
+    if (column.type == TB_TYPE_GEOMETRY && from.most != 0) to.typmod = static_cast<int32_t>(from.most);
+    to.is_coordinate = column.flags & TB_COL_COORDINATE;
+    if (to.is_coordinate) to.point_form = column.digits;
     to.nullable = column.flags & TB_COL_NULLABLE;
     to.display_scale = column.flags & TB_COL_DISPLAY_SCALE;
     to.is_constant = from.is_constant != 0;

@@ -24,6 +24,8 @@
 
 namespace turbine {
 
+struct GeoColumn;
+
 /* The file is not what it should be: what() names the batch and the column. */
 struct FileError : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -37,6 +39,11 @@ struct WantedColumn {
   uint32_t characters = 0;  // of texts: the same; 0: any
   bool nullable = false;
   bool display_scale = false;  // INT4: digits after the point that the column named prints
+  int32_t typmod = -1;         // of geometries: PostGIS's
+  /* FLOAT8: a coordinate of the points that the column named has, and their form (turbine/point_column.h). */
+  bool is_coordinate = false;
+  uint32_t point_form = 0;
+  std::shared_ptr<const GeoColumn> geo;  // of both: what the file says of the column
   std::string name;            // in the file
   /* All rows have this value, and the file has no such column. */
   bool is_constant = false, is_null = false;

@@ -2,8 +2,9 @@
  * zone_filter.h - which segments a query's filters exclude as a whole: no value between the least
  * and the greatest of a column can pass.
  *
- * Takes comparisons of a column of integers, dates, timestamps or numerics with a
- * parameter, ANDed, of the filters that may leave rows out (early_filters.h).
+ * Takes comparisons of a column of integers, dates, timestamps, numerics or float8 with a
+ * parameter, ANDed, of the filters that may leave rows out (early_filters.h); and the box of a
+ * geometry that is a parameter, where a predicate holds of no point outside of it.
  */
 #pragma once
 
@@ -30,13 +31,18 @@ class ZoneFilter {
   void mark_columns(std::vector<uint8_t>& flags) const;
 
  private:
-  /* What passes of a column: values from `least` to `greatest`. */
+  /* What passes of a column: values from `least` to `greatest`; of a float8 those from `low` to `high`, and NaN if that is
+   * infinity. */
   struct Interval {
     size_t column;
     int64_t least, greatest;
+    bool is_float = false;
+    double low = 0, high = 0;
     bool misses(const StoredColumn::Zone& zone) const;
   };
   void add_comparison(const Program& program, const TbParamBlock* params, const TbExpr& call);
+  void add_float(size_t column, double low, double high);
+  void add_box(const Program& program, const TbParamBlock* params, const TbExpr& call);
 
   std::vector<Interval> intervals_;
 };

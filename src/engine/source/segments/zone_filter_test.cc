@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
 #include <functional>
 #include <random>
 
 #include "engine/program/testing/program_writer.h"
+#include "turbine/point_column.h"
 
 namespace turbine {
 namespace {
@@ -122,6 +125,94 @@ TEST(ZoneFilter, OrsAndWhatMayRaiseArePassedBy) {
     EXPECT_EQ(excludes(w, {0}, {column(7, TB_TYPE_INT4, 5, 9)}), !raising_first)
         << "PostgreSQL would have raised first";
   }
+}
+
+/* A zone as the store makes it of these values. */
+Segment::Column doubles(uint32_t number, const std::vector<double>& values) {
+  int64_t least = std::numeric_limits<int64_t>::max(), greatest = std::numeric_limits<int64_t>::min();
+  for (const double value : values) {
+    least = std::min(least, std::bit_cast<int64_t>(value));
+    greatest = std::max(greatest, std::bit_cast<int64_t>(value));
+  }
+  return column(number, TB_TYPE_FLOAT8, least, greatest);
+}
+
+TEST(ZoneFilter, FloatsOfOneSignAreCompared) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto misses = [](uint32_t function, double constant, const std::vector<double>& values) {
+    ProgramWriter w;
+    const uint32_t c = w.column(TB_TYPE_FLOAT8), p = w.param(TB_TYPE_FLOAT8);
+    w.filters.push_back(w.call(function, {c, p}));
+    return excludes(w, {std::bit_cast<int64_t>(constant)}, {doubles(7, values)});
+  };
+  EXPECT_TRUE(misses(TB_FN_FLOAT8LT, 1, {2, 5}));
+  EXPECT_TRUE(misses(TB_FN_FLOAT8GT, 6, {2, 5}));
+  EXPECT_TRUE(misses(TB_FN_FLOAT8EQ, -1, {-7, -2}));
+  EXPECT_TRUE(misses(TB_FN_FLOAT8GE, -1, {-7, -2}));
+  EXPECT_TRUE(misses(TB_FN_FLOAT8LE, -8, {-7, -2}));
+  EXPECT_FALSE(misses(TB_FN_FLOAT8LE, -7, {-7, -2}));
+  EXPECT_FALSE(misses(TB_FN_FLOAT8EQ, 0, {-0.0}));
+  EXPECT_FALSE(misses(TB_FN_FLOAT8GT, 6, {2, 5, nan})) << "NaN is greater than all";
+  EXPECT_FALSE(misses(TB_FN_FLOAT8GT, 6, {2, 5, -nan}));
+  EXPECT_FALSE(misses(TB_FN_FLOAT8GT, 6, {-2, -nan}));
+  EXPECT_FALSE(misses(TB_FN_FLOAT8LT, nan, {2, 5}));
+  EXPECT_FALSE(misses(TB_FN_FLOAT8EQ, nan, {2, nan}));
+}
+
+/* A polygon's box, without the polygon: nothing else of it is looked at. */
+std::string shape_with_box(uint32_t srid, float xmin, float xmax, float ymin, float ymax) {
+  const float box[] = {xmin, xmax, ymin, ymax};
+  const uint32_t words[] = {3, 0};
+  std::string bytes = {static_cast<char>(srid >> 16), static_cast<char>(srid >> 8), static_cast<char>(srid), 0x44};
+  return bytes.append(reinterpret_cast<const char*>(box), sizeof box).append(reinterpret_cast<const char*>(words), sizeof words);
+}
+
+bool box_excludes(uint32_t function, uint32_t srid, const std::string& shape, std::vector<Segment::Column> columns,
+                  double radius = 0, bool raising_before = false) {
+  ProgramWriter w;
+  const uint32_t form = tb_point_form(srid, 0, 0);
+  const uint32_t x = w.column(TB_TYPE_FLOAT8), y = w.column(TB_TYPE_FLOAT8);
+  const uint32_t point = w.expr(TB_EXPR_POINT, TB_TYPE_GEOMETRY, 0, form, {x, y});
+  const uint32_t p = w.param(TB_TYPE_GEOMETRY), r = w.param(TB_TYPE_FLOAT8);
+  if (raising_before) {
+    const uint32_t q = w.param(TB_TYPE_INT4);
+    const uint32_t raises = w.call(TB_FN_INT4EQ, {w.call(TB_FN_INT4DIV, {q, q}), q});
+    w.exprs[raises].flags |= TB_EX_RAISES;
+    w.filters.push_back(raises);
+  }
+  w.filters.push_back(function == TB_FN_ST_DWITHIN ? w.call(function, {point, p, r}) : w.call(function, {p, point}));
+  const Program program = Program::parse(w.blob(TB_SINK_AGGREGATE));
+  std::string params = params_of({0, std::bit_cast<int64_t>(radius), 1});
+  auto* param = reinterpret_cast<TbParam*>(params.data() + sizeof(TbParamBlock));
+  param->offset = static_cast<decltype(param->offset)>(params.size());
+  param->length = static_cast<uint32_t>(shape.size());
+  params += shape;
+  const ZoneFilter filter(program, reinterpret_cast<const TbParamBlock*>(params.data()));
+  Segment segment;
+  segment.columns = std::move(columns);
+  return filter.excludes(segment, {7, 8});
+}
+
+TEST(ZoneFilter, BoxesOfConstantsLeaveOutPoints) {
+  const std::string shape = shape_with_box(4326, 10, 20, 30, 40);
+  const auto points = [](std::vector<double> x, std::vector<double> y) {
+    return std::vector{doubles(7, x), doubles(8, y)};
+  };
+  for (const uint32_t function : {TB_FN_GEOMETRY_OVERLAPS, TB_FN_ST_CONTAINS, TB_FN_ST_INTERSECTS, TB_FN_ST_COVERS}) {
+    EXPECT_TRUE(box_excludes(function, 4326, shape, points({1, 9.9}, {30, 40})));
+    EXPECT_TRUE(box_excludes(function, 4326, shape, points({10, 20}, {40.1, 50})));
+    EXPECT_FALSE(box_excludes(function, 4326, shape, points({1, 10}, {1, 30})));
+    EXPECT_FALSE(box_excludes(function, 4326, shape, points({20.0000001, 21}, {30, 40}))) << "the box of floats may meet";
+    EXPECT_FALSE(box_excludes(function, 3857, shape, points({1, 9}, {30, 40}))) << "two SRIDs are an error";
+    EXPECT_FALSE(box_excludes(function, 4326, shape, points({1, 9, std::nan("")}, {30, 40}))) << "NaN meets every box";
+    EXPECT_FALSE(box_excludes(function, 4326, shape, points({1, 9}, {30, 40}), 0, true)) << "PostgreSQL would have raised first";
+  }
+  EXPECT_TRUE(box_excludes(TB_FN_ST_DWITHIN, 4326, shape, points({1, 9}, {30, 40}), 0.9));
+  EXPECT_FALSE(box_excludes(TB_FN_ST_DWITHIN, 4326, shape, points({1, 9}, {30, 40}), 1));
+  EXPECT_FALSE(box_excludes(TB_FN_ST_DWITHIN, 4326, shape, points({1, 9}, {30, 40}), -1)) << "an error";
+  EXPECT_FALSE(box_excludes(TB_FN_ST_DISJOINT, 4326, shape, points({1, 9}, {30, 40})));
+  const float most = std::numeric_limits<float>::max();
+  EXPECT_FALSE(box_excludes(TB_FN_ST_CONTAINS, 4326, shape_with_box(4326, 10, most, 30, 40), points({1e300}, {30, 40})));
 }
 
 }  // namespace

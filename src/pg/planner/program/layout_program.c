@@ -74,6 +74,8 @@ add_missing_value(Maker *m, TbColumn *column)
 		value = getmissingattr(m->desc, column->attnum, &isnull);
 	if (isnull)
 		return true;
+	if (column->flags & TB_COL_COORDINATE)
+		return refuse_value(m);
 	if (column->flags & TB_COL_DISPLAY_SCALE)
 	{
 		scale = tb_numeric_display_scale(DatumGetNumeric(value));

@@ -19,10 +19,12 @@
 
 #include "turbine/grid.h"
 #include "turbine/model.h"
+#include "turbine/point_column.h"
 
 #include "pg/compat/pg18.h"
 #include "pg/convert/numeric_format.h"
 #include "pg/convert/numeric_statistics.h"
+#include "pg/convert/postgis.h"
 #include "pg/planner/program/program_builder_state.h"
 
 /* Of an exponential and a division, in integer comparisons. */
@@ -30,6 +32,9 @@
 
 /* Of a box and its cells. */
 #define GRID_COST 16
+
+/* Of a point's bytes, as st_makepoint has it. */
+#define POINT_COST 4
 
 #define GROW(list, array) \
 	do \
@@ -201,7 +206,7 @@ find_column(const TbBuilder *b, uint16 attnum, uint16 join, TbValue *value)
 		const TbColumn *column = &b->columns[i];
 
 		if (column->attnum == attnum && column->join == join &&
-			!(column->flags & TB_COL_DISPLAY_SCALE))
+			!(column->flags & (TB_COL_DISPLAY_SCALE | TB_COL_COORDINATE)))
 		{
 			*value = b->column_values[i];
 			return true;
@@ -328,10 +333,67 @@ files_hold(const TbBuilder *b, Form_pg_attribute att)
 			return GetDatabaseEncoding() == PG_UTF8 ||
 				GetDatabaseEncoding() == PG_SQL_ASCII;
 		default:
-			/* Neither domains nor types of extensions. */
-			return att->atttypid < FirstNormalObjectId &&
-				get_typtype(att->atttypid) != TYPTYPE_DOMAIN;
+			/* Neither domains nor other types of extensions. */
+			return (att->atttypid < FirstNormalObjectId &&
+					get_typtype(att->atttypid) != TYPTYPE_DOMAIN) ||
+				tb_postgis_is_geometry(att->atttypid);
 	}
+}
+
+/* Whether the attribute's values are points that have a form (point_column.h). A heap's
+ * column without an SRID may hold points of any. */
+static bool
+has_point_form(const TbBuilder *b, Form_pg_attribute att, uint32 *form)
+{
+	bool has_heap = !b->of_files || b->partitions != NULL;
+
+	return !att->atthasmissing && tb_postgis_is_geometry(att->atttypid) &&
+		tb_postgis_point_form(att->atttypmod, form) &&
+		(!has_heap || tb_point_srid(*form) > 0);
+}
+
+/* The point, made of columns of its coordinates. */
+static TbValue
+point_of_columns(TbBuilder *b, AttrNumber attnum, uint8 flags, uint32 form)
+{
+	TbTypeInfo	  point = {TB_TYPE_GEOMETRY, 0, 0};
+	TbTypeInfo	  number = {TB_TYPE_FLOAT8, 0, 0};
+	TbValue		  coordinates[TB_MOST_COORDINATES];
+	BuilderPoint *made = palloc0(sizeof(BuilderPoint));
+
+	for (uint32 i = 0; i < tb_point_dimensions(form); i++)
+	{
+		TbColumn column = {0};
+
+		column.attnum = attnum;
+		column.flags = flags | TB_COL_COORDINATE;
+		column.digits = tb_point_form(tb_point_srid(form), tb_point_flags(form), i);
+		column.missing_param = TB_NONE;
+		coordinates[i] = add_column(b, column, number);
+	}
+	made->attnum = attnum;
+	made->value = tb_builder_expr(b, TB_EXPR_POINT, point, form, tb_point_dimensions(form),
+								  coordinates, (flags & TB_COL_NULLABLE) != 0);
+	b->points = lappend(b->points, made);
+	return made->value;
+}
+
+static bool
+find_point(const TbBuilder *b, AttrNumber attnum, TbValue *value)
+{
+	ListCell *lc;
+
+	foreach(lc, b->points)
+	{
+		const BuilderPoint *point = lfirst(lc);
+
+		if (point->attnum == attnum)
+		{
+			*value = point->value;
+			return true;
+		}
+	}
+	return false;
 }
 
 bool
@@ -341,10 +403,11 @@ tb_builder_column(TbBuilder *builder, AttrNumber attnum, TbValue *value)
 	TbTypeInfo		  info;
 	TbColumn		  column = {0};
 	uint32			  index;
+	uint32			  form;
 	bool			  guessed;
 
 	Assert(attnum > 0 && attnum <= builder->desc->natts && !att->attisdropped);
-	if (find_column(builder, attnum, 0, value))
+	if (find_column(builder, attnum, 0, value) || find_point(builder, attnum, value))
 		return true;
 	if (tb_attribute_is_virtual(att) || !files_hold(builder, att) ||
 		!attribute_info(builder, attnum, &info, &guessed))
@@ -356,6 +419,11 @@ tb_builder_column(TbBuilder *builder, AttrNumber attnum, TbValue *value)
 			builder->full_joins_end == 0 && !builder->of_files ?
 		0 :
 		TB_COL_NULLABLE;
+	if (has_point_form(builder, att, &form))
+	{
+		*value = point_of_columns(builder, attnum, column.flags, form);
+		return true;
+	}
 	if (!missing_value_param(builder, attnum, info, &column.missing_param))
 		return false;
 	*value = add_column(builder, column, info);
@@ -519,6 +587,9 @@ own_cost(TbExpr *expr)
 		case TB_EXPR_RESCALE:
 			expr->flags |= TB_EX_RAISES;
 			expr->cost += 2;
+			break;
+		case TB_EXPR_POINT:
+			expr->cost += POINT_COST;
 			break;
 		case TB_EXPR_SEQUENCE:
 			break;

@@ -28,6 +28,13 @@ typedef struct BuilderJoin
 	List  *keys; /* int list: expressions */
 } BuilderJoin;
 
+/* A column of points, which is read as columns of their coordinates. */
+typedef struct BuilderPoint
+{
+	AttrNumber attnum;
+	TbValue	   value; /* TB_EXPR_POINT */
+} BuilderPoint;
+
 /* Fixed-capacity growth of the builder's arrays. */
 typedef struct BuilderList
 {
@@ -52,6 +59,7 @@ struct TbBuilder
 	List			   *keys;
 	List			   *outputs;
 	List			   *joins;			/* BuilderJoin * */
+	List			   *points;			/* BuilderPoint * */
 	uint32				full_joins_end; /* see tb_builder_expect_full_join */
 	uint32				nlocals;
 	bool				keep_null_keys;

@@ -81,7 +81,7 @@ describe_constant(Form_pg_attribute att, const TbColumn *column, const char *val
 	/* NULL needs no value. */
 	if (value == NULL)
 		return true;
-	if (column->flags & TB_COL_DISPLAY_SCALE)
+	if (column->flags & (TB_COL_DISPLAY_SCALE | TB_COL_COORDINATE))
 		return false;
 	/* Paths have values as text. */
 	getTypeInputInfo(att->atttypid, &input, &param);
@@ -106,6 +106,8 @@ most_of(Form_pg_attribute att, const TbColumn *column)
 
 	if (att->atttypmod < 0 || (column->flags & TB_COL_DISPLAY_SCALE))
 		return 0;
+	if (column->type == TB_TYPE_GEOMETRY)
+		return att->atttypmod;
 	if (tb_type_is_text(column->type))
 		return att->atttypmod - VARHDRSZ;
 	if (tb_type_is_numeric(column->type) &&

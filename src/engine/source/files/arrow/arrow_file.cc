@@ -17,6 +17,7 @@
 
 #include "engine/limits/process_limits.h"
 #include "engine/source/files/arrow/open_table_file.h"
+#include "file_values/geo_columns.h"
 #include "turbine/wire.h"
 
 namespace turbine {
@@ -27,6 +28,7 @@ void OpenedFile::check_unchanged() const {
 
 std::vector<BoundColumn> bind_columns(const arrow::Schema& schema, std::vector<WantedColumn> wanted) {
   std::vector<BoundColumn> columns;
+  std::vector<GeoColumn> geo;  // by field
   for (WantedColumn& column : wanted) {
     BoundColumn bound;
     if (!column.is_constant) {
@@ -34,6 +36,13 @@ std::vector<BoundColumn> bind_columns(const arrow::Schema& schema, std::vector<W
       if (fields.empty()) throw FileError("column \"" + column.name + "\": the file has none");
       if (fields.size() > 1) throw FileError("column \"" + column.name + "\": the file has several");
       bound.field = fields[0];
+      if (column.is_coordinate || column.type == TB_TYPE_GEOMETRY) {
+        if (geo.empty()) geo = geo_columns(schema);
+        GeoColumn of = geo[static_cast<size_t>(bound.field)];
+        // As the other reader takes binary values of which the file says nothing.
+        if (of.form == GeoForm::kNone) of.form = GeoForm::kWkb;
+        column.geo = std::make_shared<const GeoColumn>(std::move(of));
+      }
       (void)column_values(*schema.field(bound.field)->type(), column);  // it can be read
     }
     bound.wanted = std::move(column);

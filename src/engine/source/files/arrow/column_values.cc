@@ -16,6 +16,7 @@
 #include <arrow/util/decimal.h>
 #include <arrow/util/float16.h>
 
+#include "engine/source/files/arrow/geometry_values.h"
 #include "engine/source/files/arrow/value_forms.h"
 
 namespace turbine {
@@ -23,16 +24,6 @@ namespace {
 
 [[noreturn]] void fail(const WantedColumn& wanted, const std::string& what) {
   throw FileError("column \"" + wanted.name + "\": " + what);
-}
-
-/* Marks NULLs of the rows that were appended last. */
-void mark_nulls(const arrow::Array& array, int64_t from, uint32_t count, const WantedColumn& wanted, ColumnRows& rows) {
-  if (array.null_count() == 0) return;
-  for (uint32_t i = 0; i < count; i++) {
-    if (array.IsValid(from + i)) continue;
-    if (!wanted.nullable) fail(wanted, "a NULL, though the column is declared NOT NULL");
-    rows.set_null(count, i);
-  }
 }
 
 template <class From, class To>
@@ -329,6 +320,7 @@ std::unique_ptr<const ColumnValues> texts(const arrow::DataType& type, const Wan
 
 std::unique_ptr<const ColumnValues> find_values(const arrow::DataType& type, const WantedColumn& wanted) {
   if (type.id() == arrow::Type::NA) return std::make_unique<Nulls>(wanted);
+  if (wanted.is_coordinate || wanted.type == TB_TYPE_GEOMETRY) return geometry_values(type, wanted);
   if (wanted.display_scale) {
     if (!arrow::is_decimal(type.id())) return nullptr;
     const int scale = static_cast<const arrow::DecimalType&>(type).scale();
@@ -345,6 +337,15 @@ std::unique_ptr<const ColumnValues> find_values(const arrow::DataType& type, con
 }
 
 }  // namespace
+
+void mark_nulls(const arrow::Array& array, int64_t from, uint32_t count, const WantedColumn& wanted, ColumnRows& rows) {
+  if (array.null_count() == 0) return;
+  for (uint32_t i = 0; i < count; i++) {
+    if (array.IsValid(from + i)) continue;
+    if (!wanted.nullable) fail(wanted, "a NULL, though the column is declared NOT NULL");
+    rows.set_null(count, i);
+  }
+}
 
 std::unique_ptr<const ColumnValues> column_values(const arrow::DataType& type, const WantedColumn& wanted) {
   auto values = find_values(type, wanted);

@@ -28,6 +28,9 @@ class ColumnValues {
 /* Throws FileError if values of the type do not become the wanted ones without PostgreSQL's help. */
 std::unique_ptr<const ColumnValues> column_values(const arrow::DataType& type, const WantedColumn& wanted);
 
+/* Marks NULLs of the array among the rows that were appended last. Throws FileError if the column may have none. */
+void mark_nulls(const arrow::Array& array, int64_t from, uint32_t count, const WantedColumn& wanted, ColumnRows& rows);
+
 /* Appends the value that all rows have. */
 void append_constant(const WantedColumn& constant, uint32_t count, ColumnRows& rows);
 

@@ -20,6 +20,7 @@
 #include <arrow/util/key_value_metadata.h>
 
 #include "engine/source/files/arrow/arrow_file.h"
+#include "engine/source/files/arrow/geometry_values.h"
 #include "engine/source/files/arrow/ipc/batch_layout.h"
 #include "engine/source/files/arrow/ipc/message_stream.h"
 #include "engine/source/files/arrow/ipc/primitive_column.h"
@@ -103,11 +104,19 @@ class IpcFile final : public TableFile {
                             std::none_of(metadata_->batches.begin(), metadata_->batches.end(),
                                          [](const IpcBatch& batch) { return batch.compressed; });
     for (const int field : bound_fields(columns_))
-      if (as_written && places_[static_cast<size_t>(field)].known() &&
-          has_primitive_layout(*schema_->field(field)->type()))
+      if (as_written && places_[static_cast<size_t>(field)].known() && is_primitive(field))
         primitive_fields_.push_back(field);
       else
         library_fields_.push_back(field);
+  }
+
+  /* Whether each column of the field is numbers that lie one behind the other. */
+  bool is_primitive(int field) const {
+    const arrow::DataType& type = *schema_->field(field)->type();
+    return has_primitive_layout(type) ||
+           std::all_of(columns_.begin(), columns_.end(), [&](const BoundColumn& column) {
+             return column.field != field || is_stored_coordinate(column.wanted, type);
+           });
   }
 
   std::shared_ptr<arrow::RecordBatch> read_by_library(uint32_t batch) const;
@@ -273,7 +282,7 @@ void hold_columns(StoredFile& file, std::vector<IpcBatchReader::Primitive>& prim
   check_status(read.status());
   size_t next = 0;
   for (IpcBatchReader::Primitive& column : primitive) {
-    const size_t count = column.values.may_have_nulls() ? 2 : 1;
+    const size_t count = column.values.range_count();
     column.values.hold(
         {all.begin() + static_cast<ptrdiff_t>(next), all.begin() + static_cast<ptrdiff_t>(next + count)},
         {read->begin() + static_cast<ptrdiff_t>(next), read->begin() + static_cast<ptrdiff_t>(next + count)});

@@ -38,11 +38,13 @@ class ParquetFile final : public TableFile {
     }
     check_status(reader->GetSchema(&known_.schema));
     known_.leaves = leaf_columns(*reader);
+    known_.all_leaves = all_leaf_columns(*reader);
     known_.columns = bind_columns(*known_.schema, std::move(wanted));
     known_.fields = bound_fields(known_.columns);
-    for (const int field : known_.fields)
-      if (known_.leaves[static_cast<size_t>(field)] < 0)
-        throw FileError("column \"" + known_.schema->field(field)->name() + "\": it is nested");
+    for (const BoundColumn& column : known_.columns)
+      if (column.field != BoundColumn::kConstant && !column.wanted.geo &&
+          known_.leaves[static_cast<size_t>(column.field)] < 0)
+        throw FileError("column \"" + column.wanted.name + "\": it is nested");
   }
 
   uint32_t batches() const override { return static_cast<uint32_t>(known_.metadata->num_row_groups()); }
@@ -72,6 +74,17 @@ class ParquetFile final : public TableFile {
     return leaves;
   }
 
+  static void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
+    if (field.is_leaf()) leaves.push_back(field.column_index);
+    for (const parquet::arrow::SchemaField& child : field.children) add_leaves(child, leaves);
+  }
+  static std::vector<std::vector<int>> all_leaf_columns(const parquet::arrow::FileReader& reader) {
+    std::vector<std::vector<int>> all;
+    for (const parquet::arrow::SchemaField& field : reader.manifest().schema_fields)
+      add_leaves(field, all.emplace_back());
+    return all;
+  }
+
   std::unique_ptr<parquet::arrow::FileReader> open() const {
     return translated([&] {
       parquet::ReaderProperties properties(file_memory());
@@ -93,7 +106,7 @@ class ParquetFile final : public TableFile {
 
 bool ParquetFile::bounds_form(size_t column, BoundsForm* form) const {
   const BoundColumn& bound = known_.columns[column];
-  if (bound.field == BoundColumn::kConstant || bound.wanted.display_scale) return false;
+  if (bound.field == BoundColumn::kConstant || bound.wanted.display_scale || bound.wanted.geo) return false;
   form->type = known_.schema->field(bound.field)->type().get();
   form->column = known_.metadata->schema()->Column(known_.leaves[static_cast<size_t>(bound.field)]);
   return integer_form(*form->type, bound.wanted, &form->form);
@@ -143,7 +156,7 @@ std::vector<PageZones> ParquetFile::page_zones(uint32_t batch, const std::vector
 
 bool ParquetFile::lacks(uint32_t batch, const ColumnEquality& equality) const {
   const BoundColumn& bound = known_.columns[equality.column];
-  if (bound.field == BoundColumn::kConstant || bound.wanted.display_scale) return false;
+  if (bound.field == BoundColumn::kConstant || bound.wanted.display_scale || bound.wanted.geo) return false;
   return translated(bound.wanted.name, [&] {
     const auto of_column = chunk(batch, equality.column);
     BoundsForm form;

@@ -18,7 +18,7 @@
 
 namespace turbine {
 
-/* Does the file have values of the type so, unless they are compressed? */
+/* Does the file have values of the type so, unless they are compressed? Coordinates of points lie so within a struct. */
 bool has_primitive_layout(const arrow::DataType& type);
 
 class PrimitiveColumn {
@@ -32,12 +32,14 @@ class PrimitiveColumn {
   void append(arrow::io::RandomAccessFile& file, uint64_t from, uint32_t count, std::vector<uint8_t>& room,
               ColumnRows& rows) const;
 
-  /* Where the file has rows from `first` on, and before `end`: values, then, if there are NULLs, their bits. */
+  /* Where the file has rows from `first` on, and before `end`: values, then, if there are NULLs, their bits, then those
+   * of coordinates. */
   std::vector<StoredFile::Range> ranges(uint64_t first, uint64_t end) const;
   /* What these have, in the same order: rows are taken from there, and not read again. */
   void hold(std::vector<StoredFile::Range> ranges, std::vector<std::shared_ptr<arrow::Buffer>> bytes);
 
   bool may_have_nulls() const { return has_nulls_; }
+  size_t range_count() const { return 1u + has_nulls_ + has_null_coordinates_; }
 
   /* Of the file, that so many rows take. */
   uint64_t bytes(uint64_t rows) const;
@@ -46,13 +48,15 @@ class PrimitiveColumn {
   /* In the file, of a buffer that has so many bits a row. */
   int64_t place_of(const IpcBuffer& buffer, uint64_t bits, const IpcBatch& batch) const;
   void read(arrow::io::RandomAccessFile& file, int64_t place, uint64_t first, uint64_t bytes, uint8_t* to) const;
+  void check_coordinates(arrow::io::RandomAccessFile& file, uint64_t start, uint64_t nrows, const uint8_t* valid) const;
 
   std::string name_;
   std::shared_ptr<arrow::DataType> type_;
   std::unique_ptr<const ColumnValues> conversion_;
   uint32_t bits_;  // of a value
   bool has_nulls_;
-  int64_t values_ = 0, valid_ = 0;  // places in the file
+  bool has_null_coordinates_ = false;  // of points that are NULL; others may have none
+  int64_t values_ = 0, valid_ = 0, valid_coordinates_ = 0;  // places in the file
   std::vector<StoredFile::Range> held_ranges_;
   std::vector<std::shared_ptr<arrow::Buffer>> held_;
 };

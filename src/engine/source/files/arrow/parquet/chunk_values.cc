@@ -360,6 +360,8 @@ std::unique_ptr<ChunkValues> chunk_values(const parquet::ColumnDescriptor& colum
                                           const WantedColumn& wanted) {
   const parquet::Type::type stored = column.physical_type();
   const bool is_decimal = type.id() == arrow::Type::DECIMAL128;
+  // libparquet reads geometries.
+  if (wanted.is_coordinate || wanted.type == TB_TYPE_GEOMETRY) return nullptr;
   if (wanted.display_scale) {
     const int scale = is_decimal ? static_cast<const arrow::DecimalType&>(type).scale() : -1;
     return scale < 0 ? nullptr : std::make_unique<ScaleValues>(scale, wanted);

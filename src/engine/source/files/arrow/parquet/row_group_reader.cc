@@ -113,7 +113,8 @@ class RowGroupBatchReader final : public BatchReader {
     translated([&] { open(opened, file, static_cast<int>(batch), rows); });
     if (other_fields_.empty()) return;
     std::vector<int> leaves;
-    for (const int field : other_fields_) leaves.push_back(file.leaves[static_cast<size_t>(field)]);
+    for (const int field : other_fields_)
+      for (const int leaf : file.all_leaves[static_cast<size_t>(field)]) leaves.push_back(leaf);
     others_ = std::make_unique<ArrowBatches>(open_arrow(), batch, leaves, wanted_, other_fields_);
   }
 
@@ -160,8 +161,13 @@ class RowGroupBatchReader final : public BatchReader {
     rows_left_ = static_cast<uint64_t>(std::max<int64_t>(row_group_->metadata()->num_rows(), 0));
     for (const int field : file.fields) {
       const int leaf = file.leaves[static_cast<size_t>(field)];
-      bytes_[first_column_of(wanted_, field)] = static_cast<uint64_t>(
-          std::max<int64_t>(row_group_->metadata()->ColumnChunk(leaf)->total_compressed_size(), 0));
+      for (const int part : file.all_leaves[static_cast<size_t>(field)])
+        bytes_[first_column_of(wanted_, field)] += static_cast<uint64_t>(
+            std::max<int64_t>(row_group_->metadata()->ColumnChunk(part)->total_compressed_size(), 0));
+      if (leaf < 0) {
+        other_fields_.push_back(field);
+        continue;
+      }
       ChunkReader chunk = chunk_of(file, field);
       if (chunk.made.empty()) {
         other_fields_.push_back(field);

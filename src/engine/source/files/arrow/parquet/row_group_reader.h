@@ -26,6 +26,7 @@ struct ParquetColumns {
   std::shared_ptr<parquet::FileMetaData> metadata;
   std::shared_ptr<arrow::Schema> schema;
   std::vector<int> leaves;           // by top-level field: its column; -1: it has several
+  std::vector<std::vector<int>> all_leaves;  // by top-level field
   std::vector<BoundColumn> columns;  // that are wanted
   std::vector<int> fields;           // that these are read of, ascending
 };
