@@ -723,25 +723,39 @@ RowValue RowEmitter::eval_model(const TbExpr& e, Value* active) {
   return out;
 }
 
-/* The first operand is a geometry, the others numbers. */
+/* Geometries, then numbers. */
 RowValue RowEmitter::eval_grid(const TbExpr& e, Value* active) {
-  const auto args = program_.args(e);
-  llvm::SmallVector<Value*, 6> operands;
+  llvm::SmallVector<Value*, 8> operands;
   RowValue out;
-  for (uint32_t arg : args) {
+  for (uint32_t arg : program_.args(e)) {
     const RowValue v = eval(arg, active);
     operands.push_back(v.value);
-    if (arg == args[0]) operands.push_back(v.length);
+    if (v.length) operands.push_back(v.length);
     out.null = or_maybe(out.null, v.null);
   }
   if (e.index == TB_GRID_CELL) {
     out.value = call_rt("rt_grid_cell", operands);
     return out;
   }
-  ir_.CreateStore(ir_.getInt32(0), error_slot());
+  if (e.index == TB_GRID_EDGES) {
+    llvm::BasicBlock& entry = ir_.GetInsertBlock()->getParent()->getEntryBlock();
+    llvm::IRBuilder<> at_entry(&entry, entry.getFirstInsertionPt());
+    operands.push_back(at_entry.CreateAlloca(ir_.getInt32Ty(), nullptr, "edges_length"));
+    out.value = call_rt("rt_grid_edges", operands);
+    out.length = ir_.CreateLoad(ir_.getInt32Ty(), operands.back());
+    return out;
+  }
+  static constexpr const char* kSymbols[] = {nullptr, "rt_grid_cells", nullptr, "rt_grid_point", nullptr,
+                                             "rt_grid_contains", "rt_grid_covers", "rt_grid_intersects"};
+  Value* wanted = and_maybe(active, not_null(out));
   operands.push_back(error_slot());
-  out.value = call_rt(e.index == TB_GRID_CELLS ? "rt_grid_cells" : "rt_grid_point", operands);
-  add_errors(ir_.CreateLoad(ir_.getInt32Ty(), error_slot()), and_maybe(active, not_null(out)));
+  ir_.CreateStore(ir_.getInt32(0), error_slot());
+  auto call = [&]() -> Carried { return {call_rt(kSymbols[e.index], operands)}; };
+  // A predicate costs more than a branch.
+  out.value = wanted && tb_grid_is_predicate(e.index) ?
+                  emit_if(*this, "in_cell", wanted, {ir_.getFalse()}, call)[0] :
+                  call()[0];
+  add_errors(ir_.CreateLoad(ir_.getInt32Ty(), error_slot()), wanted);
   return out;
 }
 

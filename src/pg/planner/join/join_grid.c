@@ -475,11 +475,11 @@ add_point_cell(const TbGridClause *clause, const TbGrid *grid, TbTranslator *t, 
 
 /* A row for each cell that the shape has, behind the side's own joins. */
 static bool
-add_shape_cells(const TbGridClause *clause, const TbGrid *grid, TbTranslator *t)
+add_shape_cells(const TbGridClause *clause, TbGrid *grid, TbTranslator *t)
 {
 	TbTypeInfo number = {TB_TYPE_INT4, 0, 0};
 	TbTypeInfo key = {TB_TYPE_INT8, 0, 0};
-	TbValue	   args[4];
+	TbValue	  *args = grid->cell;
 	TbValue	   value;
 	uint32	   series;
 
@@ -501,7 +501,7 @@ add_shape_cells(const TbGridClause *clause, const TbGrid *grid, TbTranslator *t)
 }
 
 bool
-tb_grid_add_keys(const TbGridClause *clause, const TbGrid *grid, TbTranslator *outer,
+tb_grid_add_keys(const TbGridClause *clause, TbGrid *grid, TbTranslator *outer,
 				 uint32 join, TbTranslator *inner, const char **reason)
 {
 	if (!add_point_cell(clause, grid, outer, join))
@@ -510,5 +510,51 @@ tb_grid_add_keys(const TbGridClause *clause, const TbGrid *grid, TbTranslator *o
 		*reason = inner->reason;
 	else
 		return true;
+	return false;
+}
+
+/* ---- Edges by cell ---- */
+
+/* Predicates of a shape and a point that edges decide; how often the shape comes first. */
+static const struct
+{
+	const char *name;
+	bool		shape_first;
+	bool		point_first;
+	TbGridKind	kind;
+} edge_predicates[] = {
+	{"st_contains", true, false, TB_GRID_CONTAINS},
+	{"st_within", false, true, TB_GRID_CONTAINS},
+	{"st_covers", true, false, TB_GRID_COVERS},
+	{"st_coveredby", false, true, TB_GRID_COVERS},
+	{"st_intersects", true, true, TB_GRID_INTERSECTS},
+};
+
+bool
+tb_grid_edges(const TbGridClause *clause, const TbGrid *grid, Expr *condition,
+			  TbTranslator *inner, TbValue *edges, uint32 *kind)
+{
+	TbTypeInfo		geometry = {TB_TYPE_GEOMETRY, 0, 0};
+	const FuncExpr *call = (const FuncExpr *) condition;
+	const char	   *name;
+	bool			shape_first;
+
+	if (!IsA(condition, FuncExpr) || list_length(call->args) != 2 ||
+		(name = name_of(call->funcid)) == NULL)
+		return false;
+	shape_first = equal(linitial(call->args), clause->shape);
+	if (!equal(shape_first ? lsecond(call->args) : linitial(call->args), clause->point) ||
+		!equal(shape_first ? linitial(call->args) : lsecond(call->args), clause->shape))
+		return false;
+	for (int i = 0; i < (int) lengthof(edge_predicates); i++)
+	{
+		if (strcmp(name, edge_predicates[i].name) != 0 ||
+			!(shape_first ? edge_predicates[i].shape_first : edge_predicates[i].point_first))
+			continue;
+		*kind = edge_predicates[i].kind;
+		*edges = tb_builder_expr(inner->builder, TB_EXPR_GRID, geometry, TB_GRID_EDGES,
+								 lengthof(grid->cell), grid->cell, grid->cell[0].nullable);
+		return true;
+	}
 	return false;
 }
