@@ -36,6 +36,8 @@ typedef enum TbGridKind
 	TB_GRID_EDGES,	   /* GEOMETRY: what decides a predicate for points of one cell
 						* (src/rt/grid_edges.h); args: as of TB_GRID_CELL. Only an
 						* output of BUILD, which writes the value itself */
+	TB_GRID_FILLED,	   /* BOOL: whether some point of the cell may be in the shape, or on its
+						* edges; args: as of TB_GRID_CELL */
 	/* BOOL: a predicate of a shape's edges in the cell of the point; args: edges, point.
 	 * Raise where PostgreSQL decides. */
 	TB_GRID_CONTAINS,
@@ -46,7 +48,7 @@ typedef enum TbGridKind
 static inline int
 tb_grid_raises(uint32_t kind)
 {
-	return kind != TB_GRID_CELL && kind != TB_GRID_EDGES;
+	return kind != TB_GRID_CELL && kind != TB_GRID_EDGES && kind != TB_GRID_FILLED;
 }
 
 static inline int

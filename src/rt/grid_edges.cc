@@ -1,8 +1,9 @@
 /*
  * grid_edges.cc - reduces polygons to the edges that matter to one cell (grid_edges.h).
  *
- * Generated code asks rt_grid_edges for the length of a value, makes room for it, and has it
- * written by rt_grid_store_edges. Both go through all edges of the shape, once for each cell.
+ * Generated code asks rt_grid_filled whether a cell needs an entry, rt_grid_edges for the length
+ * of its value, makes room for it, and has it written by rt_grid_store_edges. Each goes through
+ * all edges of the shape, once for each cell.
  */
 #include "rt/grid_edges.h"
 
@@ -190,11 +191,12 @@ RT_INLINE bool reduce_polygon(const Shape& polygon, const Cell& cell, Out* out, 
   return true;
 }
 
-/* False: the shape stays as it is. */
-RT_INLINE bool reduce(const char* bytes, uint32_t length, double size, int32_t number, Out* out) {
+/* False: the shape stays as it is. *filled: whether anything of it is in the cell; true where it is not known. */
+RT_INLINE bool reduce(const char* bytes, uint32_t length, double size, int32_t number, Out* out, bool* filled) {
   Geometry g;
   TbBox extent;
   int is_point;
+  *filled = true;
   if (!open_geometry(bytes, length, &g) || g.box == nullptr || emptiness_of(g.shape) != Emptiness::kFilled ||
       (g.shape.type != kPolygon && g.shape.type != kMultiPolygon) ||
       tb_geometry_extent((const uint8_t*)bytes, length, &is_point, &extent) != TB_EXTENT_BOX)
@@ -224,16 +226,26 @@ RT_INLINE bool reduce(const char* bytes, uint32_t length, double size, int32_t n
     }
   }
   out->put_at(0, head);
+  *filled = head.polygons > 0 || (head.flags & kDoubtful);
   return out->at < length;
 }
 
 }  // namespace
 
+/* Whether some point of the cell may be in the shape, or on its edges. Radius: 0. */
+RT_EXPORT bool rt_grid_filled(const char* geometry, uint32_t length, double, double size, int32_t number) {
+  Out out = {nullptr, 0};
+  bool filled;
+  reduce(geometry, length, size, number, &out, &filled);
+  return filled;
+}
+
 /* nullptr, and the length of the reduced shape; or the shape, as it is. Radius: 0. */
 RT_EXPORT const char* rt_grid_edges(const char* geometry, uint32_t length, double, double size, int32_t number,
                                     uint32_t* result_length) {
   Out out = {nullptr, 0};
-  const bool reduced = reduce(geometry, length, size, number, &out);
+  bool filled;
+  const bool reduced = reduce(geometry, length, size, number, &out, &filled);
   *result_length = reduced ? out.at : length;
   return reduced ? nullptr : geometry;
 }
@@ -242,7 +254,8 @@ RT_EXPORT const char* rt_grid_edges(const char* geometry, uint32_t length, doubl
 RT_EXPORT void rt_grid_store_edges(TbTextView* view, uint8_t* arena, uint64_t offset, const char* geometry,
                                    uint32_t length, double, double size, int32_t number) {
   Out out = {(char*)arena + offset, 0};
-  reduce(geometry, length, size, number, &out);
+  bool filled;
+  reduce(geometry, length, size, number, &out, &filled);
   view->length = out.at;
   view->prefix = load<uint32_t>(out.to);
   view->id = 0;

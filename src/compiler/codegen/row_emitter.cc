@@ -305,6 +305,18 @@ RowEmitter::ColumnPlace RowEmitter::payload_place(uint32_t column) {
   return place;
 }
 
+void RowEmitter::prefetch_text(uint32_t column, bool bytes) {
+  constexpr uint64_t kLine = 64, kLines = 4;
+  auto prefetch = [&](Value* at) {
+    ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()}, {at, ir_.getInt32(0), ir_.getInt32(3), ir_.getInt32(1)});
+  };
+  const ColumnPlace place = payload_place(column);
+  if (!bytes) return prefetch(place.value);
+  Value* offset = ir_.CreateZExt(load(ir_.getInt32Ty(), place.value, offsetof(TbTextView, offset)), ir_.getInt64Ty());
+  for (uint64_t i = 0; i < kLines; i++)
+    prefetch(index(ir_.getInt8Ty(), place.bytes, ir_.CreateAdd(offset, ir_.getInt64(i * kLine))));
+}
+
 /* base + (element & mask), in the element's width. Codes are unaligned, which a GPU does not load: there it is
  * the aligned word around the element, shifted. */
 Value* RowEmitter::load_element(uint32_t column) {
@@ -733,8 +745,8 @@ RowValue RowEmitter::eval_grid(const TbExpr& e, Value* active) {
     if (v.length) operands.push_back(v.length);
     out.null = or_maybe(out.null, v.null);
   }
-  if (e.index == TB_GRID_CELL) {
-    out.value = call_rt("rt_grid_cell", operands);
+  if (e.index == TB_GRID_CELL || e.index == TB_GRID_FILLED) {
+    out.value = call_rt(e.index == TB_GRID_CELL ? "rt_grid_cell" : "rt_grid_filled", operands);
     return out;
   }
   if (e.index == TB_GRID_EDGES) {
@@ -745,12 +757,15 @@ RowValue RowEmitter::eval_grid(const TbExpr& e, Value* active) {
     out.length = ir_.CreateLoad(ir_.getInt32Ty(), operands.back());
     return out;
   }
-  static constexpr const char* kSymbols[] = {nullptr, "rt_grid_cells", nullptr, "rt_grid_point", nullptr,
-                                             "rt_grid_contains", "rt_grid_covers", "rt_grid_intersects"};
+  const char* symbol = e.index == TB_GRID_CELLS    ? "rt_grid_cells" :
+                       e.index == TB_GRID_POINT    ? "rt_grid_point" :
+                       e.index == TB_GRID_CONTAINS ? "rt_grid_contains" :
+                       e.index == TB_GRID_COVERS   ? "rt_grid_covers" :
+                                                     "rt_grid_intersects";
   Value* wanted = and_maybe(active, not_null(out));
   operands.push_back(error_slot());
   ir_.CreateStore(ir_.getInt32(0), error_slot());
-  auto call = [&]() -> Carried { return {call_rt(kSymbols[e.index], operands)}; };
+  auto call = [&]() -> Carried { return {call_rt(symbol, operands)}; };
   // A predicate costs more than a branch.
   out.value = wanted && tb_grid_is_predicate(e.index) ?
                   emit_if(*this, "in_cell", wanted, {ir_.getFalse()}, call)[0] :

@@ -300,6 +300,7 @@ class ExprCheck {
                                       {TB_TYPE_INT8, 1, 2, true},
                                       {TB_TYPE_INT8, 1, 1, false},
                                       {TB_TYPE_GEOMETRY, 1, 2, true},
+                                      {TB_TYPE_BOOL, 1, 2, true},
                                       {TB_TYPE_BOOL, 2, 0, false},
                                       {TB_TYPE_BOOL, 2, 0, false},
                                       {TB_TYPE_BOOL, 2, 0, false}};

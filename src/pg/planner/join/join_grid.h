@@ -17,6 +17,7 @@ typedef struct TbGridClause
 	Expr  *point; /* of the outer side, which streams */
 	Expr  *shape; /* of the inner side, which is built */
 	double radius;
+	bool   by_edges; /* those of the shape in the point's cell decide it (tb_grid_edges) */
 } TbGridClause;
 
 /* False: the clause is none, or the outer side's geometries are not known to be points. */
@@ -38,6 +39,7 @@ typedef struct TbGrid
 	double	size;	 /* of a cell, in the units of the coordinates: a power of two */
 	double	entries; /* estimate: cells that a shape has */
 	TbValue cell[4]; /* of the inner program: shape, radius, size, number of the cell */
+	bool	filled;	 /* cells that the shape does not fill are left out */
 } TbGrid;
 
 /*
@@ -59,9 +61,10 @@ extern bool tb_grid_add_keys(const TbGridClause *clause, TbGrid *grid,
 /*
  * If edges of the shape in the point's cell can decide this condition of the join: what the
  * inner program has to compute, and the TbGridKind that the outer one has to compute of
- * it and the point. False: they cannot.
+ * it and the point. The inner program then leaves out cells that the shape does not fill.
+ * False: they cannot.
  */
-extern bool tb_grid_edges(const TbGridClause *clause, const TbGrid *grid, Expr *condition,
+extern bool tb_grid_edges(const TbGridClause *clause, TbGrid *grid, Expr *condition,
 						  TbTranslator *inner, TbValue *edges, uint32 *kind);
 
 /* Estimate: rows that a grid finds for one that comes out. */
