@@ -7,12 +7,11 @@
  */
 #include "compiler/codegen/host_joins.h"
 
-#include "compiler/codegen/expression_walk.h"
-
 #include <llvm/IR/Intrinsics.h>
 
 #include <cstddef>
 
+#include "compiler/codegen/expression_walk.h"
 #include "compiler/codegen/filter.h"
 
 namespace turbine {
@@ -23,6 +22,9 @@ namespace {
 
 /* Matches that a residual is asked about before `stop` is looked at again: a millisecond or so. */
 constexpr uint32_t kCandidates = 64 << 10;
+
+/* Candidates between the prefetch of a text and its use. */
+constexpr uint64_t kAhead = 16;
 
 constexpr uint32_t kGiven = 0xff;  // beside TbTableKind: nothing is looked up
 
@@ -404,18 +406,23 @@ std::vector<uint32_t> HostJoins::late_texts(size_t j) const {
 
 /*
  *   for (k) prefetch(&view(k));
- *   for (k) prefetch(view(k)'s bytes);
- *   keep the tuples for which the residual is true
+ *   for (k) { prefetch(view(k + kAhead)'s bytes); keep the tuple if the residual is true }
+ *
+ * A whole batch's bytes would not stay in a processor's nearest caches.
  */
 void HostJoins::emit_late_residual(size_t j, const std::vector<uint32_t>& texts, TupleBatch& b) {
   tile_.add_to_field(candidates_of(j), b.count);
-  for (const bool bytes : {false, true})
-    emit_loop(rows_, "prefetch", ir_.getInt64(0), b.count, {}, [&](Value* k, const Carried&) -> Carried {
-      tile_.begin_tuple(b, k);
-      for (uint32_t column : texts) rows_.prefetch_text(column, bytes);
-      return {};
-    });
-  tile_.keep_tuples("residual", b, [&] { return rows_.truth(rows_.eval(program_.joins()[j].residual, nullptr)); });
+  auto prefetch = [&](bool bytes) {
+    for (uint32_t column : texts) rows_.prefetch_text(column, bytes);
+  };
+  emit_loop(rows_, "prefetch", ir_.getInt64(0), b.count, {}, [&](Value* k, const Carried&) -> Carried {
+    tile_.begin_tuple(b, k);
+    prefetch(false);
+    return {};
+  });
+  const HostTile::Ahead ahead = {kAhead, [&] { prefetch(true); }};
+  tile_.keep_tuples(
+      "residual", b, [&] { return rows_.truth(rows_.eval(program_.joins()[j].residual, nullptr)); }, &ahead);
 }
 
 Carried HostJoins::fill_batch(size_t j, const TupleBatch& in, const TupleBatch& out, const Carried& start) {
