@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""geography.py - points counted by the polygon that they lie in: PostGIS with GiST and workers, pg_turbine, DuckDB.
+"""geography.py - points counted by the polygon that they lie in: PostGIS with GiST and workers, pg_turbine, DuckDB, SedonaDB.
 
 Loads --points random points and --polygons polygons of --edges edges, which overlap a little, with a GiST index over the
 polygons. All engines have 2 threads, and run in turn, --runs rounds; other work on the machine slows them alike. Prints
-medians in ms, the ratios to ours, and fails if answers differ. DuckDB runs if --duckdb-python names a Python that has
-the wheels duckdb and duckdb-extension-spatial.
+medians in ms, the ratios to ours, processor time where other work disturbs less, and fails if answers differ. Others run
+if --others-python names a Python that has their wheels: duckdb with duckdb-extension-spatial, sedonadb with pyarrow.
 
-With --arrow-file the points are in an Arrow file, as GeoArrow's native coordinates, and the polygons have 20 edges and tile the
-area (tiled_points.py), so the answer is known. Prints the first run, which reads the file, and later ones over the column
-cache, on --device and, with --beside, on the processor's cores beside it. --folder has the cluster and the file: 16 bytes a
-point, and 400 a polygon.
+With --arrow-file the points are in an Arrow file, as GeoArrow's native coordinates, and the polygons have 20 edges and
+tile the area (tiled_points.py), so the answer is known. Prints the first run, which reads the file, and later ones over the
+column cache, on --device and, with --beside, on the processor's cores beside it. --folder has the cluster and the file: 16
+bytes a point, and 400 a polygon.
 Needs python3, PostGIS and the built tree; --arrow-file a Python with pyarrow and numpy. Called by hand.
 """
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -47,6 +48,29 @@ for line in sys.stdin:
 """
 
 
+SEDONA = """
+import json, sys, time, warnings
+warnings.simplefilter("ignore")
+import pyarrow, pyarrow.csv, sedonadb
+db = sedonadb.connect()
+db.sql("SET datafusion.execution.target_partitions = 2").count()
+read = lambda path, names, mark: pyarrow.csv.read_csv(path, pyarrow.csv.ReadOptions(column_names=names),
+                                                      pyarrow.csv.ParseOptions(delimiter=mark))
+db.create_data_frame(read(sys.argv[1], ["x", "y"], ",")).to_view("xy")
+db.create_data_frame(read(sys.argv[2], ["id", "g"], "|")).to_view("texts")
+db.sql("SELECT ST_Point(x, y) AS g FROM xy").to_memtable().to_view("points")
+db.sql("SELECT id, ST_GeomFromText(g) AS g FROM texts").to_memtable().to_view("polygons")
+for line in sys.stdin:
+    began = time.perf_counter()
+    found = pyarrow.table(db.sql("SELECT z.id, count(*) AS n FROM points p JOIN polygons z ON ST_Contains(z.g, p.g) GROUP BY z.id"))
+    taken = time.perf_counter() - began
+    rows = list(zip(found["id"].to_pylist(), found["n"].to_pylist()))
+    print(json.dumps([taken, len(rows), sum(n for _, n in rows), sum(i * n for i, n in rows)]), flush=True)
+"""
+
+OTHERS = {"DuckDB": ("duckdb_extension_spatial", DUCKDB), "SedonaDB": ("sedonadb", SEDONA)}
+
+
 def load(session, options):
     side = round(options.polygons ** 0.5)
     session.query("CREATE EXTENSION postgis")
@@ -77,12 +101,39 @@ def timed_query(session):
     return time.perf_counter() - began, checksum(rows)
 
 
-class DuckDB:
-    def __init__(self, session, python, folder):
-        points, polygons = Path(folder) / "points.csv", Path(folder) / "polygons.csv"
-        points.write_text("\n".join(f"{x},{y}" for x, y in session.query("SELECT st_x(g), st_y(g) FROM points")), encoding="ascii")
-        polygons.write_text("\n".join(f"{i}|{g}" for i, g in session.query("SELECT id, st_astext(g, 17) FROM polygons")), encoding="ascii")
-        self.process = subprocess.Popen([python, "-c", DUCKDB, str(points), str(polygons)], stdin=subprocess.PIPE,
+def write_files(session, points, polygons):
+    points.write_text("\n".join(f"{x},{y}" for x, y in session.query("SELECT st_x(g), st_y(g) FROM points")), encoding="ascii")
+    polygons.write_text("\n".join(f"{i}|{g}" for i, g in session.query("SELECT id, st_astext(g, 17) FROM polygons")), encoding="ascii")
+
+
+def processor_seconds(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def service_of(session):
+    """The process of turbined below the session's server."""
+    postmaster = int(Path(session.value("SHOW data_directory"), "postmaster.pid").read_text(encoding="ascii").split()[0])
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, rest = stat.read_text(encoding="ascii", errors="replace").split("(", 1)[1].rsplit(")", 1)
+        except OSError:
+            continue
+        parents[int(stat.parent.name)] = (int(rest.split()[1]), name)
+    for pid, (parent, name) in parents.items():
+        while name == "turbined" and parent in parents:
+            if parent == postmaster:
+                return pid
+            parent = parents[parent][0]
+    return None
+
+
+class Other:
+    """Another engine, in a process of its own."""
+
+    def __init__(self, python, program, points, polygons):
+        self.process = subprocess.Popen([python, "-c", program, str(points), str(polygons)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
 
     def run(self):
@@ -155,7 +206,7 @@ def main():
     parser.add_argument("--edges", type=int, default=100)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--duckdb-python", default="", help="a Python with duckdb and duckdb-extension-spatial")
+    parser.add_argument("--others-python", default="", help="a Python with the wheels of other engines")
     parser.add_argument("--arrow-file", action="store_true", help="points in an Arrow file, polygons that tile the area")
     parser.add_argument("--folder", default="", help="with --arrow-file: where the cluster and the file are")
     parser.add_argument("--beside", action="store_true", help="with --arrow-file: the processor's cores, too")
@@ -178,20 +229,31 @@ def main():
         ours = server.connect(settings={"pg_turbine.enabled": "on", "pg_turbine.device": options.device})
         print("\n".join(row[0] for row in plain.query("EXPLAIN (COSTS OFF) " + SQL)), flush=True)
         engines = {"pg_turbine": lambda: timed_query(ours), "PostGIS": lambda: timed_query(plain)}
-        if options.duckdb_python:
-            duckdb = DuckDB(plain, options.duckdb_python, folder)
-            engines["DuckDB"] = duckdb.run
-        times = {name: [] for name in engines}
+        points, polygons = Path(folder) / "points.csv", Path(folder) / "polygons.csv"
+        processes = {}
+        if options.others_python:
+            write_files(plain, points, polygons)
+        for name, (module, program) in OTHERS.items():
+            if not options.others_python or subprocess.call([options.others_python, "-c", f"import {module}"], stderr=subprocess.DEVNULL):
+                continue
+            other = Other(options.others_python, program, points, polygons)
+            engines[name], processes[name] = other.run, other.process.pid
+        times, processor_times = {name: [] for name in engines}, {}
         found = {name: run() for name, run in engines.items()}
+        processes["pg_turbine"] = service_of(plain)
         print("first run: " + ", ".join(f"{name} {seconds * 1000:.0f} ms" for name, (seconds, _) in found.items()), flush=True)
         for _ in range(options.runs):
             for name, run in engines.items():
+                before = processor_seconds(processes[name]) if processes.get(name) else 0
                 times[name].append(run()[0])
+                if processes.get(name):
+                    processor_times.setdefault(name, []).append(processor_seconds(processes[name]) - before)
         print("\n".join(row[0] for row in ours.query("EXPLAIN (ANALYZE, COSTS OFF) " + SQL)), flush=True)
         base = statistics.median(times["pg_turbine"])
         for name, taken in times.items():
             median = statistics.median(taken)
-            print(f"{name}: {median * 1000:.0f} ms, {median / base:.2f} of ours, {options.points / median / 1e6:.2f} M points/s")
+            used = f", {statistics.median(processor_times[name]):.2f} s of processors" if name in processor_times else ""
+            print(f"{name}: {median * 1000:.0f} ms, {median / base:.2f} of ours, {options.points / median / 1e6:.2f} M points/s{used}")
         if len({str(answer) for _, answer in found.values()}) > 1:
             print(f"answers differ: {found}")
             return 1

@@ -210,6 +210,11 @@ SUITES = {
         PYTHON + ["test/on_stand_in.py", "--seed", "4", "geometry.py", "--device", "gpu", "--pairs", "400"],
         "PostGIS's functions on a GPU give PostGIS's bits",
         ("--pairs", "4000")),
+    "gpu-spatial-joins": Suite(
+        PYTHON + ["test/on_stand_in.py", "--seed", "5", "--kernels", "tb_probe,tb_project", "spatial_joins.py", "--device", "gpu",
+            "--rounds", "1"],
+        "joins of points with shapes by a grid on a GPU give PostGIS's answers",
+        ("--rounds", "40")),
     "gpu-joins": Suite(
         PYTHON + ["test/on_stand_in.py", "--seed", "3", "join_fuzz.py", "--device", "gpu", "--seed", "2001", "--queries", "1000"],
         "random joins on a GPU give PostgreSQL's answers",

@@ -31,9 +31,31 @@ typedef enum TbGridKind
 						* Raises if there are more than TB_MOST_GRID_CELLS, or the
 						* geometry's box cannot be told */
 	TB_GRID_CELL,	   /* INT8: one of them; args: geometry, radius, size, INT4 number */
-	TB_GRID_POINT	   /* INT8: the cell of a point, TB_NO_CELL of an empty one; args:
+	TB_GRID_POINT,	   /* INT8: the cell of a point, TB_NO_CELL of an empty one; args:
 						* geometry, size. Raises if it is no point, or has a NaN */
+	TB_GRID_EDGES,	   /* GEOMETRY: what decides a predicate for points of one cell
+						* (src/rt/grid_edges.h); args: as of TB_GRID_CELL. Only an
+						* output of BUILD, which writes the value itself */
+	TB_GRID_FILLED,	   /* BOOL: whether some point of the cell may be in the shape, or on its
+						* edges; args: as of TB_GRID_CELL */
+	/* BOOL: a predicate of a shape's edges in the cell of the point; args: edges, point.
+	 * Raise where PostgreSQL decides. */
+	TB_GRID_CONTAINS,
+	TB_GRID_COVERS,
+	TB_GRID_INTERSECTS
 } TbGridKind;
+
+static inline int
+tb_grid_raises(uint32_t kind)
+{
+	return kind != TB_GRID_CELL && kind != TB_GRID_EDGES && kind != TB_GRID_FILLED;
+}
+
+static inline int
+tb_grid_is_predicate(uint32_t kind)
+{
+	return kind >= TB_GRID_CONTAINS && kind <= TB_GRID_INTERSECTS;
+}
 
 /* Of one shape. */
 #define TB_MOST_GRID_CELLS (1 << 16)
@@ -205,11 +227,14 @@ typedef struct TbGridCells
 	int64_t rows;
 } TbGridCells;
 
+/* Of the outermost cells, which hold all that is farther away. */
+#define TB_MOST_PLACE (1 << 30)
+
 /* The place of a coordinate along an axis. */
 static inline int32_t
 tb_grid_place(double value, double size)
 {
-	const double most = 1 << 30;
+	const double most = TB_MOST_PLACE;
 	double		 place = __builtin_floor(value / size);
 
 	/* Of NaN the least, so that the conversion is defined. */
@@ -242,6 +267,16 @@ tb_grid_cells(const TbBox *box, double radius, double size)
 										 size) -
 		cells.y + 1;
 	return cells;
+}
+
+/* The place of cell number `n` of a box. */
+static inline void
+tb_grid_nth_cell(const TbGridCells *cells, uint32_t n, int32_t *x, int32_t *y)
+{
+	uint32_t columns = cells->columns < 1 ? 1 : (uint32_t) cells->columns;
+
+	*x = (int32_t) ((uint32_t) cells->x + n % columns);
+	*y = (int32_t) ((uint32_t) cells->y + n / columns);
 }
 
 static inline int64_t

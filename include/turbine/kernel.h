@@ -366,6 +366,8 @@ typedef struct TbPipelineArgs
 	uint64_t	rows_passed;			 /* rows that passed the filters before the first
 										  * join; += */
 	uint64_t	join_rows[TB_MAX_JOINS]; /* tuples after each join and its filters; += */
+	uint64_t	join_candidates[TB_MAX_JOINS]; /* pairs whose residual was asked, of joins that
+												* have one and are not UNIQUE; += */
 	uint32_t	errors;					 /* TB_ERR_*; |= */
 	uint32_t	reserved;
 	/*

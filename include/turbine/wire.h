@@ -908,6 +908,8 @@ typedef struct TbQueryDone
 	uint32_t table_kept;		 /* BUILD: an earlier query has built it */
 	uint32_t cached_columns;	 /* that were read */
 	uint64_t join_rows[16];		 /* tuples after each join */
+	uint64_t join_candidates[16]; /* pairs whose residual was asked, of joins that have one
+								   * and are not UNIQUE */
 	uint64_t cached_bytes;		 /* of cached columns that were read */
 	uint64_t excluded_by_order;	 /* segments that were taken and not read: all rows come
 								  * after those that the result plan's limit leaves */
@@ -997,7 +999,7 @@ static_assert(sizeof(TbChunkDone) == 24, "TbChunkDone layout");
 static_assert(sizeof(TbResultBatch) == 32, "TbResultBatch layout");
 static_assert(sizeof(TbSlotFree) == 8, "TbSlotFree layout");
 static_assert(sizeof(TbKeyBounds) == 24, "TbKeyBounds layout");
-static_assert(sizeof(TbQueryDone) == 2880, "TbQueryDone layout");
+static_assert(sizeof(TbQueryDone) == 3008, "TbQueryDone layout");
 static_assert(sizeof(TbTrace) == 16, "TbTrace layout");
 #endif
 

@@ -7,19 +7,13 @@
  * polygon that comes again keeps an index of segments. Where the two may differ, and for all
  * shapes that PostGIS gives to GEOS, the row goes to PostgreSQL. Called by generated code.
  */
-#include "rt/geometry.h"
+#include "rt/geometry_ring.h"
+#include "rt/grid_edges.h"
 
 using namespace turbine::rt;
 using namespace turbine::rt::geometry;
 
 namespace {
-
-enum Place { kOutside = -1, kBoundary = 0, kInside = 1 };
-
-/* What PostGIS's two procedures disagree about, or may: the row is doubtful. */
-struct Doubt {
-  bool any = false;
-};
 
 /* Where the point is in the ring. */
 RT_INLINE Place place_in_ring(const Points& ring, double x, double y, Doubt* doubt) {
@@ -28,33 +22,17 @@ RT_INLINE Place place_in_ring(const Points& ring, double x, double y, Doubt* dou
     doubt->any = true;
     return kOutside;
   }
-  int winding = 0;
-  bool boundary = false;
+  RingCount count;
   double y2 = y_at(ring, 0);
   doubt->any |= y2 != y2;
   for (uint32_t i = 1; i < ring.count; i++) {
     const double y1 = y2;
     y2 = y_at(ring, i);
-    // The index of segments loses others with one whose y is NaN.
+    // The index of edges loses others with one whose y is NaN.
     doubt->any |= y2 != y2;
-    // Most segments lie above the point or below it.
-    if ((y1 > y && y2 > y) || (y1 < y && y2 < y)) continue;
-    const double x1 = x_at(ring, i - 1), x2 = x_at(ring, i);
-    const double side = (x2 - x1) * (y - y1) - (x - x1) * (y2 - y1);
-    // Segments without length do not count; with an index, nor do tiny ones.
-    if (x1 == x2 && y1 == y2) continue;
-    const double greatest_x = x1 > x2 ? x1 : x2, least_x = x1 > x2 ? x2 : x1;
-    const double greatest_y = y1 > y2 ? y1 : y2, least_y = y1 > y2 ? y2 : y1;
-    const bool on = side == 0.0 && !(greatest_x < x || least_x > x || greatest_y < y || least_y > y);
-    const bool rising = y1 <= y && y < y2 && side > 0;
-    const bool falling = y2 <= y && y < y1 && side < 0;
-    if (!on && !rising && !falling) continue;
-    if ((x2 - x1) * (x2 - x1) + (y2 - y1) * (y2 - y1) < 1e-12 * 1e-12) doubt->any = true;
-    boundary |= on;
-    if (!on) winding += rising ? 1 : -1;
+    count.add(ring, i, y1, y2, x, y, doubt);
   }
-  if (boundary) return kBoundary;
-  return winding == 0 ? kOutside : kInside;
+  return count.place();
 }
 
 /* Where it is in the polygon; `next`: what follows the polygon, if that is not nullptr. */
@@ -62,24 +40,13 @@ RT_INLINE bool place_in_polygon(const Shape& polygon, bool alone, double x, doub
                                 uint64_t* next) {
   Rings rings;
   if (polygon.count == 0 || !open_rings(polygon, &rings)) return false;
-  *place = kOutside;
-  // Without an index, a point on the outer ring of a polygon may still be in a hole.
-  bool on_outer = false, decided = false;
+  PolygonPlace so_far;
   for (uint32_t i = 0; i < polygon.count; i++) {
     Points ring;
     if (!take_ring(&rings, &ring)) return false;
-    if (decided) continue;
-    const Place in_ring = place_in_ring(ring, x, y, doubt);
-    if (i == 0) {
-      *place = in_ring;
-      on_outer = in_ring == kBoundary;
-      decided = in_ring == kOutside || (on_outer && !alone);
-    } else if (in_ring != kOutside) {
-      doubt->any |= on_outer && in_ring == kInside;
-      *place = in_ring == kInside ? kOutside : kBoundary;
-      decided = true;
-    }
+    if (!so_far.decided) so_far.add(i == 0, place_in_ring(ring, x, y, doubt), alone, doubt);
   }
+  *place = so_far.place;
   *next = rings.offset;
   return true;
 }
@@ -99,6 +66,73 @@ RT_INLINE bool place_of(const Shape& shape, double x, double y, Place* place) {
       return false;
     if (*place != kOutside) return true;
     offset += next;
+  }
+  return true;
+}
+
+/* ---- Reduced polygons, of a grid's cell that the point lies in ---- */
+
+/* Takes values from bytes; `ok` turns false at their end. */
+struct Bytes {
+  const char* at;
+  uint64_t left;
+  bool ok = true;
+
+  RT_INLINE_MEMBER const char* skip(uint64_t count) {
+    const char* from = at;
+    ok &= count <= left;
+    if (!ok) return from;
+    at += count;
+    left -= count;
+    return from;
+  }
+
+  template <class T>
+  RT_INLINE_MEMBER T take() {
+    const char* from = skip(sizeof(T));
+    return ok ? load<T>(from) : T{};
+  }
+};
+
+RT_INLINE Place place_in_reduced_ring(Bytes* bytes, double x, double y, Doubt* doubt) {
+  const ReducedRing ring = bytes->take<ReducedRing>();
+  RingCount count;
+  count.winding = ring.winding;
+  for (uint32_t i = 0; i < ring.items && bytes->ok; i++) {
+    constexpr uint32_t kPair = 2 * sizeof(double);
+    Points points = {nullptr, bytes->take<ReducedItem>().points, kPair};
+    // A certain edge has one pair of numbers.
+    points.bytes = bytes->skip((uint64_t)(points.count == 0 ? 1 : points.count) * kPair);
+    if (!bytes->ok) break;
+    if (points.count == 0) {
+      count.winding += (x_at(points, 0) <= y ? 1 : 0) - (y_at(points, 0) <= y ? 1 : 0);
+      continue;
+    }
+    double y2 = y_at(points, 0);
+    for (uint32_t k = 1; k < points.count; k++) {
+      const double y1 = y2;
+      y2 = y_at(points, k);
+      count.add(points, k, y1, y2, x, y, doubt);
+    }
+  }
+  return count.place();
+}
+
+/* As place_of. */
+RT_INLINE bool place_in_reduced(Bytes bytes, const ReducedHead& head, double x, double y, Place* place) {
+  const bool alone = head.flags & kAlone;
+  Doubt doubt;
+  *place = kOutside;
+  if (head.flags & kDoubtful) return false;
+  for (uint32_t i = 0; i < head.polygons && *place == kOutside; i++) {
+    const ReducedPolygon polygon = bytes.take<ReducedPolygon>();
+    Bytes rings = {bytes.at, polygon.bytes};
+    PolygonPlace so_far;
+    bytes.skip(polygon.bytes);
+    for (uint32_t k = 0; k < polygon.rings && bytes.ok && rings.ok && !so_far.decided; k++)
+      so_far.add(k == 0, place_in_reduced_ring(&rings, x, y, &doubt), alone, &doubt);
+    if (doubt.any || !bytes.ok || !rings.ok) return false;
+    *place = so_far.place;
   }
   return true;
 }
@@ -265,6 +299,34 @@ RT_INLINE bool intersects(const Pair& pair, bool disjoint, bool* result) {
   return true;
 }
 
+/* Of a shape in a cell of a grid, reduced or not, and a point of the cell. */
+template <bool (*kWhole)(const Pair& pair, bool option, bool* result), bool kOption, bool kContained>
+RT_INLINE bool holds_in_cell(const char* edges, uint32_t edges_length, const char* point, uint32_t point_length,
+                             uint32_t* errors) {
+  bool result = false, decided;
+  if (edges_length < sizeof(ReducedHead) || !((uint8_t)edges[3] & kReduced)) {
+    Pair pair;
+    decided = open_pair(edges, edges_length, point, point_length, &pair) && kWhole(pair, kOption, &result);
+    raise_if(!decided, TB_ERR_UNREPRESENTABLE, errors);
+    return decided && result;
+  }
+  const ReducedHead head = load<ReducedHead>(edges);
+  Geometry g;
+  Box box;
+  Points points;
+  decided = open_geometry(point, point_length, &g) && g.srid == srid_of(edges) && g.shape.type == kPoint;
+  // No empty point has a cell.
+  decided = decided && g.shape.count == 1 && points_of(g.shape, &points) && box_of(g, &box);
+  if (decided && (kContained ? box_contains(head.box, box) : boxes_overlap(head.box, box))) {
+    Place place = kOutside;
+    const Bytes polygons = {edges + sizeof head, edges_length - sizeof head};
+    decided = place_in_reduced(polygons, head, x_at(points, 0), y_at(points, 0), &place);
+    result = kContained && !kOption ? place == kInside : place != kOutside;
+  }
+  raise_if(!decided, TB_ERR_UNREPRESENTABLE, errors);
+  return decided && result;
+}
+
 /* A box as operators compare it: there may be none, and one may be empty. */
 enum class BoxKind { kNone, kEmpty, kThere, kUnknown };
 
@@ -345,6 +407,21 @@ RT_EXPORT bool rt_geometry_disjoint(const char* a, uint32_t a_length, const char
   bool result = false;
   const bool decided = open_pair(a, a_length, b, b_length, &pair) && intersects(pair, true, &result);
   return decide(decided, !result, errors);
+}
+
+RT_EXPORT bool rt_grid_contains(const char* edges, uint32_t edges_length, const char* point, uint32_t point_length,
+                                uint32_t* errors) {
+  return holds_in_cell<contains, false, true>(edges, edges_length, point, point_length, errors);
+}
+
+RT_EXPORT bool rt_grid_covers(const char* edges, uint32_t edges_length, const char* point, uint32_t point_length,
+                              uint32_t* errors) {
+  return holds_in_cell<contains, true, true>(edges, edges_length, point, point_length, errors);
+}
+
+RT_EXPORT bool rt_grid_intersects(const char* edges, uint32_t edges_length, const char* point, uint32_t point_length,
+                                  uint32_t* errors) {
+  return holds_in_cell<intersects, false, false>(edges, edges_length, point, point_length, errors);
 }
 
 RT_EXPORT bool rt_geometry_boxes_overlap(const char* a, uint32_t a_length, const char* b, uint32_t b_length,

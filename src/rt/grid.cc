@@ -7,7 +7,10 @@
  */
 #include "turbine/grid.h"
 
+#include "rt/grid_edges.h"
 #include "rt/rt.h"
+
+using turbine::rt::geometry::kReduced;
 
 namespace {
 
@@ -22,7 +25,9 @@ RT_EXPORT int32_t rt_grid_cells(const char* geometry, uint32_t length, double ra
   TbBox box = {0, 0, 0, 0};
   const TbExtent extent = extent_of(geometry, length, &box);
   const bool is_nan = box.xmin != box.xmin || box.ymin != box.ymin;
-  if (extent == TB_EXTENT_UNKNOWN || is_nan) {
+  // No geometry of PostGIS has the mark of reduced ones.
+  const bool is_marked = length >= 4 && (geometry[3] & kReduced) != 0;
+  if (extent == TB_EXTENT_UNKNOWN || is_nan || is_marked) {
     *errors |= TB_ERR_UNREPRESENTABLE;
     return 0;
   }
@@ -39,10 +44,9 @@ RT_EXPORT int64_t rt_grid_cell(const char* geometry, uint32_t length, double rad
   TbBox box = {0, 0, 0, 0};
   extent_of(geometry, length, &box);
   const TbGridCells cells = tb_grid_cells(&box, radius, size);
-  const uint32_t columns = cells.columns < 1 ? 1u : static_cast<uint32_t>(cells.columns);
-  const uint32_t n = static_cast<uint32_t>(number);
-  return tb_grid_key(static_cast<int32_t>(static_cast<uint32_t>(cells.x) + n % columns),
-                     static_cast<int32_t>(static_cast<uint32_t>(cells.y) + n / columns));
+  int32_t x, y;
+  tb_grid_nth_cell(&cells, static_cast<uint32_t>(number), &x, &y);
+  return tb_grid_key(x, y);
 }
 
 RT_EXPORT int64_t rt_grid_point(const char* geometry, uint32_t length, double size, uint32_t* errors) {

@@ -20,6 +20,7 @@
  * visibility is the build's choice (CMakeLists.txt). */
 #define RT_EXPORT extern "C"
 #define RT_INLINE static inline __attribute__((always_inline))
+#define RT_INLINE_MEMBER inline __attribute__((always_inline))
 
 namespace turbine::rt {
 

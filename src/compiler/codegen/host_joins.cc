@@ -11,6 +11,7 @@
 
 #include <cstddef>
 
+#include "compiler/codegen/expression_walk.h"
 #include "compiler/codegen/filter.h"
 
 namespace turbine {
@@ -22,10 +23,16 @@ namespace {
 /* Matches that a residual is asked about before `stop` is looked at again: a millisecond or so. */
 constexpr uint32_t kCandidates = 64 << 10;
 
+/* Candidates between the prefetch of a text and its use. */
+constexpr uint64_t kAhead = 16;
+
 constexpr uint32_t kGiven = 0xff;  // beside TbTableKind: nothing is looked up
 
 /* Places of the values that a loop carries through the batches of a join that fans out. */
-enum { kTuple, kMatch, kMatched, kErrors, kFilled, kPatience };
+enum { kTuple, kMatch, kMatched, kErrors, kFilled, kPatience, kLooked };
+
+/* The field that counts pairs whose residual was asked. */
+constexpr uint64_t candidates_of(size_t j) { return offsetof(TbPipelineArgs, join_candidates) + j * sizeof(uint64_t); }
 
 /* The tuples before the join's matches are stored. */
 TupleBatch without_match(const TupleBatch& b, size_t j) {
@@ -317,6 +324,8 @@ JoinMatch HostJoins::walk_chain(size_t j, JoinMatch head) {
           return {probes_[j].next(now[0]), pass, errors ? ir_.CreateOr(now[2], errors) : now[2],
                   ir_.CreateSub(now[3], ir_.getInt32(1))};
         });
+    Value* looked = ir_.CreateSub(ir_.getInt32(kCandidates), after[3]);
+    tile_.add_to_field(candidates_of(j), ir_.CreateZExt(looked, ir_.getInt64Ty()));
     return {after[0], after[1], after[2]};
   });
   rows_.add_errors(end[2], nullptr);
@@ -349,8 +358,9 @@ void HostJoins::emit_expansion(size_t j, const TupleBatch& in, Sink sink) {
   // A batch of its own.
   TupleBatch out = tile_.new_batch();
   out.rows = tile_.take_words();
+  const std::vector<uint32_t> texts = late_texts(j);
   for (size_t i = 0; i <= j; i++)
-    if (i == j ? plan_.match_used[j] : in.matches[i] != nullptr) out.matches[i] = tile_.take_words();
+    if (i == j ? plan_.match_used[j] || !texts.empty() : in.matches[i] != nullptr) out.matches[i] = tile_.take_words();
 
   // The first head; of no use, but there, if the batch is empty.
   Value* some = ir_.CreateICmpNE(in.count, ir_.getInt64(0));
@@ -368,9 +378,11 @@ void HostJoins::emit_expansion(size_t j, const TupleBatch& in, Sink sink) {
       [&](const Carried& now) -> Carried {
         const Carried end = fill_batch(j, in, out, now);
         tile_.or_errors(end[kErrors]);
+        if (end.size() > kLooked) tile_.add_to_field(candidates_of(j), end[kLooked]);
         emit_stop_check();
         TupleBatch filled = out;
         filled.count = end[kFilled];
+        if (!texts.empty()) emit_late_residual(j, texts, filled);
         if (full_.is_full(j)) emit_marks(j, filled);
         emit_filters_after(j, filled);
         emit(j + 1, filled, sink);
@@ -378,11 +390,46 @@ void HostJoins::emit_expansion(size_t j, const TupleBatch& in, Sink sink) {
       });
 }
 
+/* Texts of an INNER join's table that its residual reads: they lie anywhere, so that they are worth being prefetched,
+ * and the residual is asked of a batch of candidates. */
+std::vector<uint32_t> HostJoins::late_texts(size_t j) const {
+  const TbJoin& join = program_.joins()[j];
+  std::vector<uint32_t> columns;
+  if (join.kind != TB_JOIN_INNER || full_.reaches(j)) return columns;
+  walk_expression(program_, join.residual, [&](const TbExpr& e) {
+    const bool is_text = e.op == TB_EXPR_COLUMN && tb_type_is_text(e.type);
+    if (is_text && program_.columns()[e.index].join == j + 1) columns.push_back(e.index);
+    return true;
+  });
+  return columns;
+}
+
+/*
+ *   for (k) prefetch(&view(k));
+ *   for (k) { prefetch(view(k + kAhead)'s bytes); keep the tuple if the residual is true }
+ *
+ * A whole batch's bytes would not stay in a processor's nearest caches.
+ */
+void HostJoins::emit_late_residual(size_t j, const std::vector<uint32_t>& texts, TupleBatch& b) {
+  tile_.add_to_field(candidates_of(j), b.count);
+  auto prefetch = [&](bool bytes) {
+    for (uint32_t column : texts) rows_.prefetch_text(column, bytes);
+  };
+  emit_loop(rows_, "prefetch", ir_.getInt64(0), b.count, {}, [&](Value* k, const Carried&) -> Carried {
+    tile_.begin_tuple(b, k);
+    prefetch(false);
+    return {};
+  });
+  const HostTile::Ahead ahead = {kAhead, [&] { prefetch(true); }};
+  tile_.keep_tuples(
+      "residual", b, [&] { return rows_.truth(rows_.eval(program_.joins()[j].residual, nullptr)); }, &ahead);
+}
+
 Carried HostJoins::fill_batch(size_t j, const TupleBatch& in, const TupleBatch& out, const Carried& start) {
   // Every candidate fills a place, unless a residual drops it.
-  const bool drops = program_.joins()[j].residual != TB_NONE;
+  const bool drops = program_.joins()[j].residual != TB_NONE && late_texts(j).empty();
   Carried init = {start[kTuple], start[kMatch], start[kMatched], ir_.getInt32(0), ir_.getInt64(0)};
-  if (drops) init.push_back(ir_.getInt32(kCandidates));
+  if (drops) init.append({ir_.getInt32(kCandidates), ir_.getInt64(0)});
   return emit_while(
       rows_, "fill", init,
       [&](const Carried& now) {
@@ -402,7 +449,7 @@ Carried HostJoins::fill_one(size_t j, const TupleBatch& in, const TupleBatch& ou
   // Does the candidate pass?
   Value* given = full_.reaches(j) ? full_.is_given(j) : nullptr;
   Value *pass = keeps_all(j) || given ? ir_.CreateICmpNE(match, none) : ir_.getTrue(), *errors = now[kErrors];
-  if (join.residual != TB_NONE) {
+  if (now.size() > kPatience) {
     rows_.set_match(static_cast<uint32_t>(j), match);
     Value* active = keeps_all(j) ? pass : nullptr;
     if (given) active = ir_.CreateAnd(pass, ir_.CreateNot(given));
@@ -444,7 +491,11 @@ Carried HostJoins::fill_one(size_t j, const TupleBatch& in, const TupleBatch& ou
   });
   Value* filled = ir_.CreateAdd(now[kFilled], ir_.CreateZExt(yields, ir_.getInt64Ty()));
   Carried result = {next[0], next[1], next[2], errors, filled};
-  if (now.size() > kPatience) result.push_back(ir_.CreateSub(now[kPatience], ir_.getInt32(1)));
+  if (now.size() > kPatience) {
+    result.push_back(ir_.CreateSub(now[kPatience], ir_.getInt32(1)));
+    // Of LEFT joins some tuples have no candidate.
+    result.push_back(ir_.CreateAdd(now[kLooked], ir_.CreateZExt(ir_.CreateICmpNE(match, none), ir_.getInt64Ty())));
+  }
   return result;
 }
 

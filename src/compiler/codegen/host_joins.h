@@ -50,6 +50,8 @@ class HostJoins {
 
   /* Joins that fan out. */
   void emit_expansion(size_t j, const TupleBatch& in, Sink sink);
+  std::vector<uint32_t> late_texts(size_t j) const;
+  void emit_late_residual(size_t j, const std::vector<uint32_t>& texts, TupleBatch& b);
   Carried fill_batch(size_t j, const TupleBatch& in, const TupleBatch& out, const Carried& start);
   Carried fill_one(size_t j, const TupleBatch& in, const TupleBatch& out, const Carried& now);
 

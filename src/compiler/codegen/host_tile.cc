@@ -71,9 +71,16 @@ Value* HostTile::begin_tuple(const TupleBatch& b, Value* k, llvm::MDNode* access
   return place;
 }
 
-void HostTile::keep_tuples(const char* name, TupleBatch& b, llvm::function_ref<Value*()> keeps) {
+void HostTile::keep_tuples(const char* name, TupleBatch& b, llvm::function_ref<Value*()> keeps,
+                           const Ahead* ahead) {
   Carried end = emit_loop(rows_, name, ir_.getInt64(0), b.count, {ir_.getInt64(0), ir_.getInt32(0)},
                           [&](Value* k, const Carried& now) -> Carried {
+                            if (ahead) {
+                              Value* later = ir_.CreateAdd(k, ir_.getInt64(ahead->distance));
+                              Value* last = ir_.CreateSub(b.count, ir_.getInt64(1));
+                              begin_tuple(b, ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, later, last));
+                              ahead->prefetch();
+                            }
                             Value* place = begin_tuple(b, k);
                             Value* keep = keeps();
                             Value* errors = rows_.take_errors();

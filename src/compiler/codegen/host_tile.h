@@ -9,6 +9,8 @@
  */
 #pragma once
 
+#include <functional>
+
 #include "compiler/codegen/loop_emitter.h"
 #include "turbine/kernel.h"
 
@@ -59,8 +61,14 @@ class HostTile {
   TupleBatch new_batch();
   /* Starts the k-th tuple that is alive; returns its place (i64). */
   llvm::Value* begin_tuple(const TupleBatch& b, llvm::Value* k, llvm::MDNode* access_group = nullptr);
+  /* Code for the tuple that comes so many later, to prefetch what it reads. */
+  struct Ahead {
+    uint64_t distance;
+    std::function<void()> prefetch;
+  };
   /* Keeps the tuples for which `keeps` (i1, of the tuple begun) holds; in place. */
-  void keep_tuples(const char* name, TupleBatch& b, llvm::function_ref<llvm::Value*()> keeps);
+  void keep_tuples(const char* name, TupleBatch& b, llvm::function_ref<llvm::Value*()> keeps,
+                   const Ahead* ahead = nullptr);
   /* Keeps the places whose byte in mask() is set, of a batch whose places are all alive. */
   void keep_masked(TupleBatch& b);
 

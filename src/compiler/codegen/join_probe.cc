@@ -253,6 +253,10 @@ void JoinProbe::prefetch_keys(Value* candidate) {
     ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir.getPtrTy()},
                        {at, ir.getInt32(0), ir.getInt32(3), ir.getInt32(1)});
   }
+  if (join_.flags & TB_JOIN_UNIQUE) return;
+  Value* link = ir.CreateSelect(has_next_, rows_.index(ir.getInt32Ty(), next_, row), table_);
+  ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir.getPtrTy()},
+                     {link, ir.getInt32(0), ir.getInt32(3), ir.getInt32(1)});
 }
 
 /* Nearly always the candidate is the match: no branch on whether there is one, and one

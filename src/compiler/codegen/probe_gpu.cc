@@ -69,8 +69,9 @@ class ProbeKernel : GpuKernel {
   Carried go_on(const Carried& now);
   void put_found();
 
-  /* Carried: rows passed, tuples after each join, TB_ERR_* bits. */
+  /* Carried: rows passed, tuples after each join, candidates of each join, TB_ERR_* bits. */
   static constexpr size_t kPassed = 0, kJoins = 1;
+  size_t candidates(size_t j) const { return kJoins + program_.joins().size() + j; }
 
   Carried unmatched(const Carried& now, llvm::function_ref<Carried()> body);
   Carried from_join(size_t j, const Carried& now);
@@ -200,7 +201,7 @@ void ProbeKernel::put_found() {
 }
 
 void ProbeKernel::emit() {
-  Carried init(kJoins + program_.joins().size(), llvm::ConstantInt::get(one_->getType(), 0));
+  Carried init(candidates(program_.joins().size()), llvm::ConstantInt::get(one_->getType(), 0));
   init.push_back(ir_.getInt32(0));
   const Carried end = grid_loop(init, [&](Value* row, const Carried& now) {
     row_ = row;
@@ -218,6 +219,9 @@ void ProbeKernel::emit() {
   add_total(offsetof(TbPipelineArgs, rows_passed), wide(kPassed));
   for (size_t j = 0; j < program_.joins().size(); j++)
     add_total(offsetof(TbPipelineArgs, join_rows) + j * sizeof(uint64_t), wide(kJoins + j));
+  for (size_t j = 0; j < program_.joins().size(); j++)
+    if (program_.joins()[j].residual != TB_NONE)
+      add_total(offsetof(TbPipelineArgs, join_candidates) + j * sizeof(uint64_t), wide(candidates(j)));
   finish(end.back());
 }
 
@@ -296,7 +300,7 @@ Carried ProbeKernel::after_join(size_t j, const Carried& now) {
 JoinMatch ProbeKernel::with_residual(size_t j, JoinMatch head, Carried& now) {
   const bool unique = program_.joins()[j].flags & TB_JOIN_UNIQUE;
   Value* first = ir_.CreateSelect(head.hit, head.row, none());
-  Carried init = {first, none(), ir_.getFalse(), now.back()};
+  Carried init = {first, none(), ir_.getFalse(), now.back(), now[candidates(j)]};
   if (Value* is_given = given(j)) {
     init[1] = ir_.CreateSelect(is_given, first, none());
     init[2] = ir_.CreateAnd(is_given, head.hit);
@@ -309,12 +313,14 @@ JoinMatch ProbeKernel::with_residual(size_t j, JoinMatch head, Carried& now) {
         rows_.set_match(static_cast<uint32_t>(j), c[0]);
         Value* pass = rows_.truth(rows_.eval(program_.joins()[j].residual, nullptr));
         Value* errors = rows_.take_errors();
-        Carried next = {none(), c[0], pass, errors ? ir_.CreateOr(c[3], errors) : c[3]};
+        Carried next = {none(), c[0], pass, errors ? ir_.CreateOr(c[3], errors) : c[3], c[4]};
         if (unique) return next;
+        next[4] = ir_.CreateAdd(c[4], one_);
         next[0] = ir_.CreateSelect(candidate_stops(), none(), probes_[j].next(c[0]));
         return next;
       });
   now.back() = end[3];
+  now[candidates(j)] = end[4];
   return {end[2], end[1]};
 }
 
@@ -345,6 +351,7 @@ Carried ProbeKernel::fan_out(size_t j, JoinMatch head, const Carried& now) {
           // Where there may be no row, the join's columns then read as NULL.
           Value* wanted = left ? pass : nullptr;
           if (is_given) wanted = ir_.CreateAnd(pass, ir_.CreateNot(is_given));
+          inner = counted(inner, candidates(j), ir_.CreateZExt(pass, one_->getType()));
           pass = ir_.CreateAnd(pass, rows_.truth(rows_.eval(join.residual, wanted)));
           note_errors(inner);
         }

@@ -313,6 +313,18 @@ RowEmitter::ColumnPlace RowEmitter::payload_place(uint32_t column) {
   return place;
 }
 
+void RowEmitter::prefetch_text(uint32_t column, bool bytes) {
+  constexpr uint64_t kLine = 64, kLines = 4;
+  auto prefetch = [&](Value* at) {
+    ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()}, {at, ir_.getInt32(0), ir_.getInt32(3), ir_.getInt32(1)});
+  };
+  const ColumnPlace place = payload_place(column);
+  if (!bytes) return prefetch(place.value);
+  Value* offset = ir_.CreateZExt(load(ir_.getInt32Ty(), place.value, offsetof(TbTextView, offset)), ir_.getInt64Ty());
+  for (uint64_t i = 0; i < kLines; i++)
+    prefetch(index(ir_.getInt8Ty(), place.bytes, ir_.CreateAdd(offset, ir_.getInt64(i * kLine))));
+}
+
 /* base + (element & mask), in the element's width. Codes are unaligned, which a GPU does not load: there it is
  * the aligned word around the element, shifted. */
 Value* RowEmitter::load_element(uint32_t column) {
@@ -731,25 +743,42 @@ RowValue RowEmitter::eval_model(const TbExpr& e, Value* active) {
   return out;
 }
 
-/* The first operand is a geometry, the others numbers. */
+/* Geometries, then numbers. */
 RowValue RowEmitter::eval_grid(const TbExpr& e, Value* active) {
-  const auto args = program_.args(e);
-  llvm::SmallVector<Value*, 6> operands;
+  llvm::SmallVector<Value*, 8> operands;
   RowValue out;
-  for (uint32_t arg : args) {
+  for (uint32_t arg : program_.args(e)) {
     const RowValue v = eval(arg, active);
     operands.push_back(v.value);
-    if (arg == args[0]) operands.push_back(v.length);
+    if (v.length) operands.push_back(v.length);
     out.null = or_maybe(out.null, v.null);
   }
-  if (e.index == TB_GRID_CELL) {
-    out.value = call_rt("rt_grid_cell", operands);
+  if (e.index == TB_GRID_CELL || e.index == TB_GRID_FILLED) {
+    out.value = call_rt(e.index == TB_GRID_CELL ? "rt_grid_cell" : "rt_grid_filled", operands);
     return out;
   }
-  ir_.CreateStore(ir_.getInt32(0), error_slot());
+  if (e.index == TB_GRID_EDGES) {
+    llvm::BasicBlock& entry = ir_.GetInsertBlock()->getParent()->getEntryBlock();
+    llvm::IRBuilder<> at_entry(&entry, entry.getFirstInsertionPt());
+    operands.push_back(at_entry.CreateAlloca(ir_.getInt32Ty(), nullptr, "edges_length"));
+    out.value = call_rt("rt_grid_edges", operands);
+    out.length = ir_.CreateLoad(ir_.getInt32Ty(), operands.back());
+    return out;
+  }
+  const char* symbol = e.index == TB_GRID_CELLS    ? "rt_grid_cells" :
+                       e.index == TB_GRID_POINT    ? "rt_grid_point" :
+                       e.index == TB_GRID_CONTAINS ? "rt_grid_contains" :
+                       e.index == TB_GRID_COVERS   ? "rt_grid_covers" :
+                                                     "rt_grid_intersects";
+  Value* wanted = and_maybe(active, not_null(out));
   operands.push_back(error_slot());
-  out.value = call_rt(e.index == TB_GRID_CELLS ? "rt_grid_cells" : "rt_grid_point", operands);
-  add_errors(ir_.CreateLoad(ir_.getInt32Ty(), error_slot()), and_maybe(active, not_null(out)));
+  ir_.CreateStore(ir_.getInt32(0), error_slot());
+  auto call = [&]() -> Carried { return {call_rt(symbol, operands)}; };
+  // A predicate costs more than a branch.
+  out.value = wanted && tb_grid_is_predicate(e.index) ?
+                  emit_if(*this, "in_cell", wanted, {ir_.getFalse()}, call)[0] :
+                  call()[0];
+  add_errors(ir_.CreateLoad(ir_.getInt32Ty(), error_slot()), wanted);
   return out;
 }
 

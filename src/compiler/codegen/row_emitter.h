@@ -63,6 +63,8 @@ class RowEmitter {
   /* The row's match in a join's table (i32; TB_NONE: none, where one may lack), from
    * which that join's columns are read; after begin_row(). */
   void set_match(uint32_t join, llvm::Value* match) { matches_[join] = match; }
+  /* Of a text of a join's table, which has a match: its view, or the first of its bytes. */
+  void prefetch_text(uint32_t column, bool bytes);
 
   /* A shared expression's value, where `active` or what was narrowed from it holds. */
   struct KnownValue {

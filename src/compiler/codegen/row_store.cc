@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "compiler/codegen/loop_emitter.h"
+#include "turbine/grid.h"
 #include "turbine/kernel.h"
 
 namespace turbine {
@@ -93,11 +95,16 @@ void RowStoreEmitter::write_hash(Value* at) {
   ir.CreateStore(hash(), rows_.index(ir.getInt64Ty(), hashes_, at));
 }
 
-/* Only a plain column's bytes are known by where they lie. */
+bool RowStoreEmitter::is_edges(size_t column) const {
+  const TbExpr& e = rows_.program().expr(columns_[column].expr);
+  return e.op == TB_EXPR_GRID && e.index == TB_GRID_EDGES;
+}
+
+/* Only a plain column's bytes are known by where they lie, and shapes that are not reduced. */
 bool RowStoreEmitter::repeats_text(size_t column) const {
   const Program& program = rows_.program();
   const auto joins = program.joins();
-  return is_text(column) && program.expr(columns_[column].expr).op == TB_EXPR_COLUMN &&
+  return is_text(column) && (program.expr(columns_[column].expr).op == TB_EXPR_COLUMN || is_edges(column)) &&
          std::any_of(joins.begin(), joins.end(), [](const TbJoin& join) { return join.kind == TB_JOIN_SERIES; });
 }
 
@@ -118,6 +125,17 @@ void RowStoreEmitter::repeat(size_t column, Value* at) {
   if (c.nullable) copy(ir.getInt8Ty(), c.valid);
 }
 
+Carried RowStoreEmitter::store_edges(uint32_t expr, Value* view, Value* arena_offset) {
+  llvm::SmallVector<Value*, 8> operands = {view, arena_, arena_offset};
+  for (uint32_t arg : rows_.program().args(rows_.program().expr(expr))) {
+    const RowValue v = rows_.eval(arg, nullptr);
+    operands.push_back(v.value);
+    if (v.length) operands.push_back(v.length);
+  }
+  rows_.call_rt("rt_grid_store_edges", operands);
+  return {};
+}
+
 Value* RowStoreEmitter::write(size_t column, Value* at, Value* arena_offset) {
   auto& ir = rows_.ir();
   const Column& c = columns_[column];
@@ -134,7 +152,18 @@ Value* RowStoreEmitter::write(size_t column, Value* at, Value* arena_offset) {
   }
   Value* length = text_length(rows_, v);
   Value* view = rows_.index(ir.getInt128Ty(), c.values, at);
-  rows_.call_rt("rt_store_text", {view, arena_, arena_offset, v.value, length});
+  auto store_text = [&]() -> Carried {
+    rows_.call_rt("rt_store_text", {view, arena_, arena_offset, v.value, length});
+    return {};
+  };
+  if (is_edges(column)) {
+    // if (edges) the shape as it is; else, if it is not NULL, what is written only here
+    Value* reduced = ir.CreateAnd(ir.CreateIsNull(v.value), ir.CreateICmpNE(length, ir.getInt32(0)));
+    emit_if(rows_, "edges.reduced", reduced, {}, [&] { return store_edges(c.expr, view, arena_offset); });
+    emit_if(rows_, "edges.whole", ir.CreateNot(reduced), {}, store_text);
+  } else {
+    store_text();
+  }
   if (v.id && keeps_ids_ && !c.key) {
     // Rows that are joined with it are grouped by it.
     Value* prefix = rows_.load(ir.getInt32Ty(), view, offsetof(TbTextView, prefix));

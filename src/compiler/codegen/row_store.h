@@ -35,8 +35,8 @@ class RowStoreEmitter {
   llvm::Value* write(size_t column, llvm::Value* at, llvm::Value* arena_offset);
   void write_hash(llvm::Value* at);
 
-  /* A series makes several rows of one, side by side: whether this column is a text that they share. Then a row's
-   * text, of length 0 where it is NULL, and row `at` as the row before it. */
+  /* A series makes several rows of one, side by side: whether this column is a text that they may share. Then a row's
+   * text, of length 0 where it is NULL, at nullptr where it is the row's own; and row `at` as the row before it. */
   bool repeats_text(size_t column) const;
   RowValue text(size_t column);
   void repeat(size_t column, llvm::Value* at);
@@ -48,6 +48,8 @@ class RowStoreEmitter {
     llvm::Value *values = nullptr, *valid = nullptr;
   };
   RowValue value(const Column& column);
+  bool is_edges(size_t column) const;
+  Carried store_edges(uint32_t expr, llvm::Value* view, llvm::Value* arena_offset);
 
   RowEmitter& rows_;
   const size_t nkeys_;

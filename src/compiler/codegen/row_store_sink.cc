@@ -94,8 +94,9 @@ void RowStoreSink::emit_repeated_texts(const TupleBatch& b, size_t column, Value
         const RowValue text = store_.text(column);
         Value* at = ir_.CreateAdd(first, k);
         Value* same = ir_.CreateAnd(ir_.CreateICmpEQ(text.value, now[1]), ir_.CreateICmpEQ(text.length, now[2]));
-        // An empty text and a NULL may lie at one address.
+        // An empty text and a NULL may lie at one address; what a row makes itself lies nowhere.
         same = ir_.CreateAnd(same, ir_.CreateICmpNE(text.length, ir_.getInt32(0)));
+        same = ir_.CreateAnd(same, ir_.CreateIsNotNull(text.value));
         emit_if(rows_, "repeated.same", same, {}, [&]() -> Carried {
           store_.repeat(column, at);
           return {};

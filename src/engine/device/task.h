@@ -106,6 +106,7 @@ struct TaskOutcome {
   uint64_t rows_in = 0;
   uint64_t rows_passed = 0;
   uint64_t join_rows[TB_MAX_JOINS] = {};  // tuples after each join
+  uint64_t join_candidates[TB_MAX_JOINS] = {};  // pairs whose residual was asked
   // SegmentsInput
   uint64_t cached_bytes = 0;  // of the columns that were read
   uint64_t segments_excluded = 0, blocks_excluded = 0;  // by RowLimit: not read, and no part of rows_in

@@ -37,7 +37,10 @@ void add(TaskOutcome& sum, const TaskOutcome& outcome) {
   sum.ndeferred += outcome.ndeferred;
   sum.rows_in += outcome.rows_in;
   sum.rows_passed += outcome.rows_passed;
-  for (size_t i = 0; i < TB_MAX_JOINS; i++) sum.join_rows[i] += outcome.join_rows[i];
+  for (size_t i = 0; i < TB_MAX_JOINS; i++) {
+    sum.join_rows[i] += outcome.join_rows[i];
+    sum.join_candidates[i] += outcome.join_candidates[i];
+  }
   sum.cached_bytes += outcome.cached_bytes;
   sum.segments_excluded += outcome.segments_excluded;
   sum.blocks_excluded += outcome.blocks_excluded;

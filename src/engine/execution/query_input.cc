@@ -264,7 +264,10 @@ void QueryInput::add_to_totals(const TaskOutcome& outcome) {
     totals.cached_bytes += outcome.cached_bytes;
     totals.excluded_by_order += outcome.segments_excluded;
     totals.blocks_excluded_by_order += outcome.blocks_excluded;
-    for (size_t i = 0; i < TB_MAX_JOINS; i++) totals.join_rows[i] += outcome.join_rows[i];
+    for (size_t i = 0; i < TB_MAX_JOINS; i++) {
+      totals.join_rows[i] += outcome.join_rows[i];
+      totals.join_candidates[i] += outcome.join_candidates[i];
+    }
   });
 }
 

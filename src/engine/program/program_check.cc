@@ -129,6 +129,8 @@ void check_row_shape(const Program& program) {
 
 namespace {
 
+bool is_grid_edges(const TbExpr& e) { return e.op == TB_EXPR_GRID && e.index == TB_GRID_EDGES; }
+
 class ExprCheck {
  public:
   explicit ExprCheck(const Program& program) : p_(program) {}
@@ -164,6 +166,8 @@ class ExprCheck {
     const bool model = e.op == TB_EXPR_MODEL && tb_model_has_array(e.index);
     const uint32_t place = list ? 1 : model ? 0 : TB_NONE;
     for (uint32_t n = 0; n < e.nargs; n++) need(is_array_[p_.args(e)[n]] == (n == place), i, "array operand");
+    // Only who stores rows knows how to write them.
+    for (uint32_t n = 0; n < e.nargs; n++) need(!is_grid_edges(arg(e, n)), i, "edges as an operand");
     // Each operation has its own operands.
     switch (e.op) {
       case TB_EXPR_COLUMN: return check_column_ref(i, e);
@@ -297,12 +301,29 @@ class ExprCheck {
   }
 
   void check_grid(uint32_t i, const TbExpr& e) {
-    need(e.index >= TB_GRID_CELLS && e.index <= TB_GRID_POINT, i, "no such value of a grid");
-    need(e.nargs == (e.index == TB_GRID_CELLS ? 3 : e.index == TB_GRID_CELL ? 4 : 2), i, "number of arguments");
-    need(e.type == (e.index == TB_GRID_CELLS ? TB_TYPE_INT4 : TB_TYPE_INT8), i, "result type");
-    need(tb_type_is_text(arg(e, 0).type), i, "argument type");
-    for (uint32_t n = 1; n < e.nargs; n++)
-      need(arg(e, n).type == (n == 3 ? TB_TYPE_INT4 : TB_TYPE_FLOAT8), i, "argument type");
+    struct Form {
+      uint32_t type, ngeometries, nnumbers;
+      bool has_index;  // of a cell, behind the numbers
+    };
+    static constexpr Form kForms[] = {{},
+                                      {TB_TYPE_INT4, 1, 2, false},
+                                      {TB_TYPE_INT8, 1, 2, true},
+                                      {TB_TYPE_INT8, 1, 1, false},
+                                      {TB_TYPE_GEOMETRY, 1, 2, true},
+                                      {TB_TYPE_BOOL, 1, 2, true},
+                                      {TB_TYPE_BOOL, 2, 0, false},
+                                      {TB_TYPE_BOOL, 2, 0, false},
+                                      {TB_TYPE_BOOL, 2, 0, false}};
+    need(e.index >= TB_GRID_CELLS && e.index <= TB_GRID_INTERSECTS, i, "no such value of a grid");
+    const Form& form = kForms[e.index];
+    const uint32_t first_index = form.ngeometries + form.nnumbers;
+    need(e.nargs == first_index + form.has_index, i, "number of arguments");
+    need(e.type == form.type, i, "result type");
+    for (uint32_t n = 0; n < e.nargs; n++) {
+      const uint32_t type = arg(e, n).type;
+      need(n < form.ngeometries ? tb_type_is_text(type) : type == (n < first_index ? TB_TYPE_FLOAT8 : TB_TYPE_INT4), i,
+           "argument type");
+    }
   }
 
   void check_point(uint32_t i, const TbExpr& e) {
@@ -319,7 +340,7 @@ class ExprCheck {
     if (e.op == TB_EXPR_CALL || e.op == TB_EXPR_IS_DISTINCT || e.op == TB_EXPR_ANY || e.op == TB_EXPR_ALL ||
         e.op == TB_EXPR_GREATEST || e.op == TB_EXPR_LEAST)
       raises = tb_functions[e.index].flags & TB_FN_RAISES;
-    raises |= e.op == TB_EXPR_LOOP || (e.op == TB_EXPR_GRID && e.index != TB_GRID_CELL);
+    raises |= e.op == TB_EXPR_LOOP || (e.op == TB_EXPR_GRID && tb_grid_raises(e.index));
     for (uint32_t n = 0; n < e.nargs; n++) raises |= (arg(e, n).flags & TB_EX_RAISES) != 0;
 
     // May it be NULL?
@@ -389,15 +410,16 @@ class SinkCheck {
     check_barriers();
     for (size_t i = 0; i < p_.keys().size(); i++) check_value("key", i, p_.keys()[i], visible_);
     for (size_t i = 0; i < p_.aggs().size(); i++) check_agg(i, p_.aggs()[i]);
-    for (size_t i = 0; i < p_.outputs().size(); i++) check_value("output", i, p_.outputs()[i], visible_);
+    for (size_t i = 0; i < p_.outputs().size(); i++) check_value("output", i, p_.outputs()[i], visible_, p_.sink() == TB_SINK_BUILD);
     check_sink();
   }
 
  private:
-  void check_value(const char* kind, size_t i, uint32_t expr, uint32_t visible) {
+  void check_value(const char* kind, size_t i, uint32_t expr, uint32_t visible, bool stores_edges = false) {
     if (expr >= p_.exprs().size()) program_fail(kind, i, "no such expression");
     if (is_array_[expr]) program_fail(kind, i, "is an array");
     if (needs_[expr] & ~visible) program_fail(kind, i, "uses a column that is not there");
+    if (is_grid_edges(p_.expr(expr)) && !stores_edges) program_fail(kind, i, "edges that nobody stores");
   }
 
   void check_condition(const char* kind, size_t i, uint32_t expr, uint32_t visible) {

@@ -682,6 +682,21 @@ show_grid(Shower *shower, int stage, const TbQueryDone *done)
 		ExplainPropertyUInteger("Grid Entries", NULL, done->join_rows[series], shower->es);
 }
 
+/* Pairs of a point and a shape in its cell. */
+static void
+show_candidates(Shower *shower, const TbQueryDone *done, uint32 number, double rows)
+{
+	uint64 candidates = done->join_candidates[number];
+
+	if (shower->es->format == EXPLAIN_FORMAT_TEXT)
+		ExplainPropertyText("Grid Candidates",
+							psprintf(UINT64_FORMAT " (%.2f per row)", candidates,
+									 rows > 0 ? candidates / rows : 0),
+							shower->es);
+	else
+		ExplainPropertyUInteger("Grid Candidates", NULL, candidates, shower->es);
+}
+
 /* Join `number` of the stage, between what goes in and what comes out. */
 static void
 show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
@@ -739,10 +754,14 @@ show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 		const TbRunStage *outer = &shower->run->stages[stage];
 		uint32			  last = outer->program->joins.count -
 			(series_of(shower->run, stage) >= 0 ? 1 : 0);
-		bool is_last = number + 1 == last;
+		bool			   is_last = number + 1 == last;
+		const TbQueryDone *done = &outer_stats->service.done;
 
+		if (series_of(shower->run, inner) >= 0)
+			show_candidates(shower, done, number,
+							number == 0 ? done->rows_passed : done->join_rows[number - 1]);
 		show_joined_rows(is_last ? outer->info.work.reaching : -1,
-						 outer_stats->service.done.join_rows[number], es);
+						 done->join_rows[number], es);
 	}
 	if (!shared)
 	{

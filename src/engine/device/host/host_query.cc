@@ -565,7 +565,10 @@ bool HostQuery::run_pipeline(unsigned worker, Progress& progress, PipelineCall& 
   // Add up its counts.
   outcome.nrows += call.nout;
   outcome.rows_passed += call.rows_passed;
-  for (size_t i = 0; i < TB_MAX_JOINS; i++) outcome.join_rows[i] += call.join_rows[i];
+  for (size_t i = 0; i < TB_MAX_JOINS; i++) {
+    outcome.join_rows[i] += call.join_rows[i];
+    outcome.join_candidates[i] += call.join_candidates[i];
+  }
   return true;
 }
 

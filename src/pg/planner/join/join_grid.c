@@ -261,12 +261,54 @@ is_point(PlannerInfo *root, Expr *expr)
 	return sample != NULL && sample->nrows > 0 && sample->npoints == sample->nrows;
 }
 
+/* Predicates that edges decide, and in which order of their arguments. */
+static const struct
+{
+	const char *name;
+	bool		shape_first;
+	bool		point_first;
+	TbGridKind	kind;
+} edge_predicates[] = {
+	{"st_contains", true, false, TB_GRID_CONTAINS},
+	{"st_within", false, true, TB_GRID_CONTAINS},
+	{"st_covers", true, false, TB_GRID_COVERS},
+	{"st_coveredby", false, true, TB_GRID_COVERS},
+	{"st_intersects", true, true, TB_GRID_INTERSECTS},
+};
+
+/* The TbGridKind of a condition on the point and the shape, whose order is known. False:
+ * edges do not decide it. */
+static bool
+edge_kind(Expr *condition, const TbGridClause *clause, uint32 *kind)
+{
+	const FuncExpr *call = (const FuncExpr *) condition;
+	const char	   *name;
+	bool			shape_first;
+
+	if (!IsA(condition, FuncExpr) || list_length(call->args) != 2 ||
+		(name = name_of(call->funcid)) == NULL)
+		return false;
+	shape_first = equal(linitial(call->args), clause->shape);
+	if (!equal(shape_first ? lsecond(call->args) : linitial(call->args), clause->point) ||
+		!equal(shape_first ? linitial(call->args) : lsecond(call->args), clause->shape))
+		return false;
+	for (int i = 0; i < (int) lengthof(edge_predicates); i++)
+		if (strcmp(name, edge_predicates[i].name) == 0)
+		{
+			*kind = edge_predicates[i].kind;
+			return shape_first ? edge_predicates[i].shape_first :
+								 edge_predicates[i].point_first;
+		}
+	return false;
+}
+
 /* Both sides in either order: each of these predicates needs boxes that meet. */
 static bool
 split_clause(const RestrictInfo *rinfo, Relids outer, Relids inner, TbGridClause *clause)
 {
 	List *args;
 	bool  reversed;
+	uint32 kind;
 
 	if (!read_predicate(rinfo->clause, &args, &clause->radius))
 		return false;
@@ -278,6 +320,7 @@ split_clause(const RestrictInfo *rinfo, Relids outer, Relids inner, TbGridClause
 		clause->point = lsecond(args);
 		clause->shape = linitial(args);
 	}
+	clause->by_edges = edge_kind(rinfo->clause, clause, &kind);
 	return bms_is_subset(pull_varnos(NULL, (Node *) clause->point), outer) &&
 		bms_is_subset(pull_varnos(NULL, (Node *) clause->shape), inner) &&
 		contain_var_clause((Node *) clause->point) &&
@@ -328,10 +371,16 @@ tb_grid_is_missed(PlannerInfo *root, List *conditions, Relids outer, Relids inne
 /* Nanoseconds: of an entry, of each byte that is copied for it, of a candidate. */
 #define ENTRY_NS 100
 #define BYTE_NS 0.2
-#define CANDIDATE_NS 30
+#define CANDIDATE_NS 80
 
-/* Of all entries' shapes together. */
+/* Of all entries together. Without its edges an entry has about so many; edges on borders
+ * are in the entries of several cells. */
 #define MOST_BYTES (1024.0 * 1024 * 1024)
+#define ENTRY_BYTES 120
+#define EDGES_COPIES 2
+
+/* Of a box, the shape in it has about this part of the cells that do not lie at its sides. */
+#define FILLED_PART 0.6
 #define TOO_LARGE 1000
 
 /* Exponents of two. */
@@ -349,24 +398,28 @@ typedef struct Averages
 {
 	double entries; /* of a shape */
 	double most;	/* of any */
-	double area;	/* of the cells that a shape has */
+	double area;	/* of the cells that a shape has, or fills */
 } Averages;
 
 static Averages
-averages_of(const Sample *sample, double radius, double size)
+averages_of(const Sample *sample, const TbGridClause *clause, double size)
 {
 	Averages result = {0};
 
 	for (int i = 0; i < sample->nboxes; i++)
 	{
 		const TbBox *box = &sample->boxes[i];
-		double		 entries = cells_of(box->xmax - box->xmin + 2 * radius, size) *
-			cells_of(box->ymax - box->ymin + 2 * radius, size);
+		double		 width = box->xmax - box->xmin + 2 * clause->radius;
+		double		 height = box->ymax - box->ymin + 2 * clause->radius;
+		double		 entries = cells_of(width, size) * cells_of(height, size);
+		double		 area = entries * size * size;
 
+		if (clause->by_edges)
+			area -= (1 - FILLED_PART) * width * height;
 		result.entries += entries / sample->nboxes;
+		result.area += area / sample->nboxes;
 		result.most = Max(result.most, entries);
 	}
-	result.area = result.entries * size * size;
 	return result;
 }
 
@@ -424,16 +477,19 @@ tb_grid_choose(PlannerInfo *root, const TbGridClause *clause, double points, dou
 	{
 		double	 size = ldexp(1, exponent);
 		Averages average;
+		double	 stored;
 		double	 ns;
 
 		if (size < smallest)
 			continue;
-		average = averages_of(sample, clause->radius, size);
+		average = averages_of(sample, clause, size);
 		if (average.most > TB_MOST_GRID_CELLS / 4)
 			continue;
 		ns = shapes * average.entries * (ENTRY_NS + bytes * BYTE_NS) +
 			points * shapes * Min(average.area / area, 1) * CANDIDATE_NS;
-		if (shapes * average.entries * bytes > MOST_BYTES)
+		stored = clause->by_edges ? average.entries * ENTRY_BYTES + EDGES_COPIES * bytes :
+									average.entries * bytes;
+		if (shapes * stored > MOST_BYTES)
 			ns *= TOO_LARGE;
 		if (ns < least)
 		{
@@ -475,11 +531,11 @@ add_point_cell(const TbGridClause *clause, const TbGrid *grid, TbTranslator *t, 
 
 /* A row for each cell that the shape has, behind the side's own joins. */
 static bool
-add_shape_cells(const TbGridClause *clause, const TbGrid *grid, TbTranslator *t)
+add_shape_cells(const TbGridClause *clause, TbGrid *grid, TbTranslator *t)
 {
 	TbTypeInfo number = {TB_TYPE_INT4, 0, 0};
 	TbTypeInfo key = {TB_TYPE_INT8, 0, 0};
-	TbValue	   args[4];
+	TbValue	  *args = grid->cell;
 	TbValue	   value;
 	uint32	   series;
 
@@ -501,7 +557,7 @@ add_shape_cells(const TbGridClause *clause, const TbGrid *grid, TbTranslator *t)
 }
 
 bool
-tb_grid_add_keys(const TbGridClause *clause, const TbGrid *grid, TbTranslator *outer,
+tb_grid_add_keys(const TbGridClause *clause, TbGrid *grid, TbTranslator *outer,
 				 uint32 join, TbTranslator *inner, const char **reason)
 {
 	if (!add_point_cell(clause, grid, outer, join))
@@ -511,4 +567,35 @@ tb_grid_add_keys(const TbGridClause *clause, const TbGrid *grid, TbTranslator *o
 	else
 		return true;
 	return false;
+}
+
+/* ---- Edges by cell ---- */
+
+/* Once: cells whose points cannot be in the shape, for which no condition can be true. */
+static void
+leave_out_cells(TbGrid *grid, TbTranslator *inner)
+{
+	TbTypeInfo boolean = {TB_TYPE_BOOL, 0, 0};
+	TbValue	   value;
+
+	if (grid->filled)
+		return;
+	grid->filled = true;
+	value = tb_builder_expr(inner->builder, TB_EXPR_GRID, boolean, TB_GRID_FILLED,
+							lengthof(grid->cell), grid->cell, grid->cell[0].nullable);
+	tb_builder_add_filter(inner->builder, &value);
+}
+
+bool
+tb_grid_edges(const TbGridClause *clause, TbGrid *grid, Expr *condition,
+			  TbTranslator *inner, TbValue *edges, uint32 *kind)
+{
+	TbTypeInfo geometry = {TB_TYPE_GEOMETRY, 0, 0};
+
+	if (!edge_kind(condition, clause, kind))
+		return false;
+	*edges = tb_builder_expr(inner->builder, TB_EXPR_GRID, geometry, TB_GRID_EDGES,
+							 lengthof(grid->cell), grid->cell, grid->cell[0].nullable);
+	leave_out_cells(grid, inner);
+	return true;
 }

@@ -17,6 +17,7 @@ typedef struct TbGridClause
 	Expr  *point; /* of the outer side, which streams */
 	Expr  *shape; /* of the inner side, which is built */
 	double radius;
+	bool   by_edges; /* those of the shape in the point's cell decide it (tb_grid_edges) */
 } TbGridClause;
 
 /* False: the clause is none, or the outer side's geometries are not known to be points. */
@@ -35,8 +36,10 @@ extern bool tb_grid_is_missed(PlannerInfo *root, List *conditions, Relids outer,
 
 typedef struct TbGrid
 {
-	double size;	/* of a cell, in the units of the coordinates: a power of two */
-	double entries; /* estimate: cells that a shape has */
+	double	size;	 /* of a cell, in the units of the coordinates: a power of two */
+	double	entries; /* estimate: cells that a shape has */
+	TbValue cell[4]; /* of the inner program: shape, radius, size, number of the cell */
+	bool	filled;	 /* cells that the shape does not fill are left out */
 } TbGrid;
 
 /*
@@ -51,9 +54,18 @@ extern TbGrid tb_grid_choose(PlannerInfo *root, const TbGridClause *clause, doub
  * table that the inner program builds, behind all joins of its own. False with *reason if a
  * side's geometry can not be computed.
  */
-extern bool tb_grid_add_keys(const TbGridClause *clause, const TbGrid *grid,
+extern bool tb_grid_add_keys(const TbGridClause *clause, TbGrid *grid,
 							 TbTranslator *outer, uint32 join, TbTranslator *inner,
 							 const char **reason);
+
+/*
+ * If edges of the shape in the point's cell can decide this condition of the join: what the
+ * inner program has to compute, and the TbGridKind that the outer one has to compute of
+ * it and the point. The inner program then leaves out cells that the shape does not fill.
+ * False: they cannot.
+ */
+extern bool tb_grid_edges(const TbGridClause *clause, TbGrid *grid, Expr *condition,
+						  TbTranslator *inner, TbValue *edges, uint32 *kind);
 
 /* Estimate: rows that a grid finds for one that comes out. */
 #define TB_GRID_CANDIDATES 4

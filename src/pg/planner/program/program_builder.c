@@ -32,6 +32,7 @@
 
 /* Of a box and its cells. */
 #define GRID_COST 16
+#define IN_CELL_COST 40
 
 /* Of a point's bytes, as st_makepoint has it. */
 #define POINT_COST 4
@@ -580,9 +581,9 @@ own_cost(TbExpr *expr)
 				expr->cost += MODEL_COST;
 			break;
 		case TB_EXPR_GRID:
-			if (expr->index != TB_GRID_CELL)
+			if (tb_grid_raises(expr->index))
 				expr->flags |= TB_EX_RAISES;
-			expr->cost += GRID_COST;
+			expr->cost += tb_grid_is_predicate(expr->index) ? IN_CELL_COST : GRID_COST;
 			break;
 		case TB_EXPR_RESCALE:
 			expr->flags |= TB_EX_RAISES;

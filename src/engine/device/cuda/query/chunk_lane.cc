@@ -630,7 +630,10 @@ TaskOutcome ChunkLane::finish(DeviceQueryStats& stats) {
   result.rows_in = task_.as<UnmatchedInput>() ? 0 : decoded_;
   result.rows_passed = outcome().pipeline.rows_passed;
   stats.rows_in += result.rows_in;
-  for (size_t i = 0; i < query_.program->joins().size(); i++) result.join_rows[i] = outcome().pipeline.join_rows[i];
+  for (size_t i = 0; i < query_.program->joins().size(); i++) {
+    result.join_rows[i] = outcome().pipeline.join_rows[i];
+    result.join_candidates[i] = outcome().pipeline.join_candidates[i];
+  }
   stats.bytes_to_device += bytes_to_device_;
   stats.bytes_from_device += sizeof(Outcome) + bytes_from_device_;
   if (result.errors != 0) return result;
@@ -705,7 +708,10 @@ void ChunkLane::probe_again() {
   pipeline.nrows = range_.end();
   pipeline.ntuples = 0;
   pipeline.rows_passed = probed_.rows_passed;
-  for (size_t i = 0; i < query_.program->joins().size(); i++) pipeline.join_rows[i] = probed_.join_rows[i];
+  for (size_t i = 0; i < query_.program->joins().size(); i++) {
+    pipeline.join_rows[i] = probed_.join_rows[i];
+    pipeline.join_candidates[i] = probed_.join_candidates[i];
+  }
   write_pipeline_arguments();
   run_probe();
 }
