@@ -109,6 +109,30 @@ class Scenes:
         self.ask("rolled back")
         self.is_cached("rolled back", 1)
 
+    def new_pages(self):
+        """Since PostgreSQL 16 COPY leaves pages at the table's end that are still new: they hide no row, and cost nothing."""
+        self.make(rows=0)
+        rows = "".join(f"{i}\t{i % 7}\t{i % 1000}\tmemo {i % 90}\n" for i in range(ROWS))
+        self.plain.copy_in("COPY t FROM STDIN", io.BytesIO(rows.encode()))
+        self.ask("copied")
+        self.plain.query("VACUUM t")
+        self.ask("vacuumed")
+        plan = self.plan(QUESTIONS[0].format(t="t"))
+        self.say("nothing is buffered", None if "buffered=0" in plan else plan)
+        reader, writer = self.session(cached=True), self.session()
+        reader.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t")
+        writer.query("BEGIN; INSERT INTO t SELECT i, 3, 77, 'new' FROM generate_series(1, 3000) i")
+        self.ask("filled, open")
+        self.ask("filled, its own", writer)
+        writer.query("COMMIT")
+        self.ask("filled")
+        self.ask("filled later than the snapshot", reader)
+        reader.query("COMMIT")
+        self.plain.query("DELETE FROM t")
+        self.ask("empty")
+        self.plain.query("VACUUM t")
+        self.ask("empty, vacuumed")
+
     def deleted(self):
         self.make()
         self.ask("all")

@@ -22,7 +22,7 @@ esac
 packages=(
   cmake ninja-build g++ ccache pkg-config dpkg-dev python3 python3-venv
   llvm-19-dev libpolly-19-dev clang-19 clang-format-19 clang-tidy-19 lld-19 liblld-19-dev
-  libzstd-dev zlib1g-dev liburing-dev nlohmann-json3-dev
+  libzstd-dev zlib1g-dev liburing-dev libicu-dev nlohmann-json3-dev
   "postgresql-$pg" "postgresql-server-dev-$pg" libpq-dev
   libgtest-dev sqlsmith shellcheck
   libmariadb-dev mariadb-server-core mariadb-client-core

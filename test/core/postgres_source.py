@@ -15,7 +15,6 @@ import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
-from pathlib import Path
 
 import server_root
 from cluster import REPOSITORY, SERVER_ROOT, log, outside, pg_config

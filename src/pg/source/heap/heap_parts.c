@@ -156,6 +156,8 @@ tb_heap_parts_make(const TbHeapInput *input)
 		Assert(part->layout <= (uint32) input->nlayouts);
 		part->nblocks = RelationGetNumberOfBlocks(part->rel);
 		part->blocks = partitioned ? input->parts[i].blocks : input->blocks;
+		if (part->blocks == NULL)
+			part->nblocks = tb_blocks_with_rows(part->rel, part->nblocks);
 		part->blocks_to_read = part->blocks != NULL ? tb_block_set_count(part->blocks) :
 													  part->nblocks;
 		parts->total_blocks += part->blocks_to_read;

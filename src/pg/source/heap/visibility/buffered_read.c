@@ -16,6 +16,8 @@
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/transam.h"
+#include "access/visibilitymap.h"
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/bufpage.h"
@@ -29,6 +31,9 @@
 
 #include "turbine/types.h"
 #include "turbine/mutant.h"
+
+/* By which a table grows at most, for one process. */
+#define MOST_NEW_BLOCKS 64
 
 StaticAssertDecl(TB_PAGE_SIZE == BLCKSZ, "page size");
 StaticAssertDecl(TB_MAX_TUPLES_PER_PAGE == MaxHeapTuplesPerPage, "tuples a page");
@@ -181,4 +186,32 @@ tb_buffered_read_recent(TbBufferedReader *reader, BlockNumber block, Buffer rece
 		tb_fresh_mark(&fresh, (Page) page);
 	}
 	UnlockReleaseBuffer(buffer);
+}
+
+BlockNumber
+tb_blocks_with_rows(Relation rel, BlockNumber nblocks)
+{
+	Buffer map = InvalidBuffer;
+	bool   at_end;
+
+	/* Who inserts there later conflicts with this transaction, but is looked for by a lock
+	 * that is not taken yet. */
+	if (nblocks == 0 || IsolationIsSerializable())
+		return nblocks;
+	/* A new page is never all-visible. The map is only asked whether a look is worth it. */
+	at_end = (visibilitymap_get_status(rel, nblocks - 1, &map) &
+			  VISIBILITYMAP_ALL_VISIBLE) != 0;
+	if (map != InvalidBuffer)
+		ReleaseBuffer(map);
+	for (int i = 0; i < MOST_NEW_BLOCKS && !at_end; i++)
+	{
+		Buffer buffer = ReadBuffer(rel, nblocks - 1);
+
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		at_end = !PageIsNew(BufferGetPage(buffer));
+		UnlockReleaseBuffer(buffer);
+		if (!at_end && --nblocks == 0)
+			at_end = true;
+	}
+	return nblocks;
 }

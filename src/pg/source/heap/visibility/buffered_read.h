@@ -41,4 +41,9 @@ extern void tb_buffered_read(TbBufferedReader *reader, BlockNumber block, char *
 extern void tb_buffered_read_recent(TbBufferedReader *reader, BlockNumber block,
 									Buffer recent, char *page);
 
+/* How many of the relation's blocks may have rows that a snapshot sees which exists
+ * already: without new pages at its end. Since PostgreSQL 16 tables grow by several pages,
+ * which stay new, hence neither all-visible nor cached, until somebody fills them. */
+extern BlockNumber tb_blocks_with_rows(Relation rel, BlockNumber nblocks);
+
 #endif
