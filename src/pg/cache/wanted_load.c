@@ -43,6 +43,7 @@
 #include "pg/compat/pg16.h"
 #include "pg/settings/service_settings.h"
 #include "pg/shmem/cache_progress.h"
+#include "pg/shmem/device_list.h"
 #include "pg/shmem/wanted_columns.h"
 
 /* Blocks of a slice: whole segments of the store, which begin anew at each page of the
@@ -217,6 +218,7 @@ static void
 load_wanted(WantedLoad *load, TimestampTz end_of_life)
 {
 	long		took_ms = LOOK_EVERY_MS;
+	long		loading_ms = 0;
 	TimestampTz rested;
 
 	for (load->more = true; load->more; load->rounds++)
@@ -231,11 +233,12 @@ load_wanted(WantedLoad *load, TimestampTz end_of_life)
 		load->more = false;
 		tb_in_own_transaction(load_slice, load);
 		took_ms = TimestampDifferenceMilliseconds(began, GetCurrentTimestamp());
+		loading_ms += took_ms;
 	}
 	tb_cache_progress_end();
 	ereport(DEBUG1,
-			(errmsg_internal("loaded columns of relation %u up to block %u", load->relid,
-							 load->next)));
+			(errmsg_internal("loaded relation %u up to block %u in %ld ms", load->relid,
+							 load->next, loading_ms)));
 	if (load->more)
 		tb_wanted_columns_pause(load->relid, load->next, rested);
 	else

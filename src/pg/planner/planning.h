@@ -51,14 +51,16 @@ typedef struct TbPlanning
 	TbRecord *record;		 /* NULL: nobody asks for reasons; inherited */
 
 	/* What a run notes, each for its own file. */
-	struct HTAB	   *serial_paths;  /* join/serial_paths.c */
-	List		   *compile_hints; /* TbStage: program/compile_hints.c */
-	List		   *column_hints;  /* program/column_hints.c */
-	List		   *noted_nodes;   /* nodes/offer/noted_nodes.c */
-	List		   *append_levels; /* PlannerInfo: nodes/hooks/plan_passes.c */
-	List		   *shape_samples; /* join/join_grid.c */
-	TbSubqueryTime *subquery_time; /* nodes/rewrite/; NULL: nobody asks */
-	MemoryContext	join_search;   /* where the search's relations stay */
+	struct HTAB	   *serial_paths;	/* join/serial_paths.c */
+	List		   *compile_hints;	/* TbStage: program/compile_hints.c */
+	List		   *column_hints;	/* program/column_hints.c */
+	uint64			foregone_shape; /* postgres/rivals.c: the last that it looked at, */
+	bool			foregone_paid;	/* and whether its columns are paid for */
+	List		   *noted_nodes;	/* nodes/offer/noted_nodes.c */
+	List		   *append_levels;	/* PlannerInfo: nodes/hooks/plan_passes.c */
+	List		   *shape_samples;	/* join/join_grid.c */
+	TbSubqueryTime *subquery_time;	/* nodes/rewrite/; NULL: nobody asks */
+	MemoryContext	join_search;	/* where the search's relations stay */
 
 	/* For tables of this query level: whether it was asked if columns of them are cached,
 	 * and the answer; a bit for each index of the range table below 64. */

@@ -30,8 +30,9 @@ extern void tb_advice_note_code(uint64 shape);
 extern bool tb_advice_has_code(uint64 shape);
 
 /*
- * Microseconds that a node of this shape would have saved with its columns cached, in all
- * plans that were made without it: what reading them may cost.
+ * Microseconds that a node of this shape, which may have a table mixed in, would have saved
+ * with its columns cached, in all plans that were made without it: what reading them may
+ * cost.
  */
 extern void	  tb_advice_note_foregone(uint64 shape, double us);
 extern double tb_advice_foregone_us(uint64 shape);

@@ -15,6 +15,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_am.h"
+#include "common/hashfn.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -268,14 +269,25 @@ note_missing_columns(List *stages, double now, double later, const Rival *rival)
 	}
 }
 
+/* Whether columns of the stages' tables, or of their partitions, are on their way. */
 static bool
 are_coming(List *stages)
 {
 	ListCell *lc;
+	ListCell *part;
 
 	foreach(lc, stages)
-		if (tb_wanted_columns_are_coming(((const TbStage *) lfirst(lc))->info.relid))
+	{
+		const TbStage *stage = lfirst(lc);
+
+		if (tb_wanted_columns_are_coming(stage->info.relid))
 			return true;
+		if (stage->partitions == NULL)
+			continue;
+		foreach(part, stage->partitions->leaves)
+			if (tb_wanted_columns_are_coming(((const TbLeaf *) lfirst(part))->relid))
+				return true;
+	}
 	return false;
 }
 
@@ -289,27 +301,33 @@ are_coming(List *stages)
 static bool
 is_paid_for(PlannerInfo *root, List *stages, Cost cost, const Rival *rival)
 {
-	uint64 shape = ((const TbStage *) llast(stages))->info.work.program.shape;
-	double now = tb_stages_us(root, stages, cost, false);
-	double later = tb_stages_us(root, stages, cost, true);
-	double extra;
-	double foregone;
+	TbPlanning		  *planning = tb_planning();
+	const TbStageInfo *last = &((const TbStage *) llast(stages))->info;
+	/* The same query of another table pays for itself. */
+	uint64			   shape = hash_combine64(last->work.program.shape, last->relid);
+	double			   now = tb_stages_us(root, stages, cost, false);
+	double			   later = tb_stages_us(root, stages, cost, true);
+	double			   extra;
+	double			   foregone;
 
-	if (!tb_guc_enable_cache || shape == 0 || tb_planning_is_recording() ||
-		!all_stay_cached(stages))
+	if (!tb_guc_enable_cache || last->work.program.shape == 0 ||
+		tb_planning_is_recording() || !all_stay_cached(stages))
 		return false;
 	note_missing_columns(stages, now, later, rival);
 	if (!tb_cost_is_promising(later, rival->us) || are_coming(stages))
 		return false;
+	/* Nodes of one shape are offered several times in a run, which pays and saves once. */
+	if (planning->foregone_shape == shape)
+		return planning->foregone_paid;
 	extra = Max(now - rival->us, 0);
 	foregone = tb_advice_foregone_us(shape);
-	if (foregone > 0 && foregone > extra)
-	{
-		tb_advice_note_foregone(shape, -extra);
-		return true;
-	}
-	tb_advice_note_foregone(shape, rival->us - later);
-	return false;
+	planning->foregone_shape = shape;
+	planning->foregone_paid = foregone > 0 && foregone > extra;
+	/* Plans that are only shown save nothing. */
+	if (!planning->plain_explain)
+		tb_advice_note_foregone(shape,
+								planning->foregone_paid ? -extra : rival->us - later);
+	return planning->foregone_paid;
 }
 
 static void
