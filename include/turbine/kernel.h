@@ -114,12 +114,12 @@ static_assert(sizeof(TbColumnPlace) == 64, "TbColumnPlace layout");
 #define TB_MAX_ENTRY_RECORD 64u /* bytes */
 typedef struct TbEntryResults
 {
-	const TbTextView *views;					 /* of the dictionary; null: none */
+	const TbTextView *views; /* of the dictionary; null: none */
 	uint8_t			 *results;
 	/* Host, if all group keys are functions of this column: 1 + the number of the group in
 	 * the thread's own table, for NULL, then for each entry; 0: no row has met it. */
-	uint32_t *groups;
-	uint8_t	  none[TB_MAX_ENTRY_RECORD]; /* 0 */
+	uint32_t		 *groups;
+	uint8_t			  none[TB_MAX_ENTRY_RECORD]; /* 0 */
 } TbEntryResults;
 
 #ifdef __cplusplus

@@ -231,7 +231,8 @@ TEST(EntryResultsCode, AnEntryHasOneGroup) {
       memcpy(&length, row + rows.keys[1].value_offset, sizeof length);
       memcpy(&count, row + rows.states[0].value_offset, sizeof count);
       const bool valid = row[rows.keys[1].valid_offset] != 0;
-      const std::pair<int, int> key = valid ? std::pair<int, int>(row[rows.keys[0].value_offset], length) : std::pair(-1, -1);
+      const std::pair<int, int> key = valid ? std::pair<int, int>(row[rows.keys[0].value_offset], length)
+                                            : std::pair(-1, -1);
       EXPECT_EQ(count, turn * expected.at(key));
     }
   }

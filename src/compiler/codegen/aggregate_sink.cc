@@ -149,19 +149,19 @@ void AggregateSink::emit_grouped(const TupleBatch& b) {
 TupleBatch AggregateSink::of_unknown_groups(const TupleBatch& b) {
   TupleBatch unknown = b;
   unknown.selection = unknown.places = unknown_;
-  unknown.count = emit_loop(rows_, "known", ir_.getInt64(0), b.count, {ir_.getInt64(0)},
-                            [&](Value* k, const Carried& now) -> Carried {
-                              Value* place = tile_.begin_tuple(b, k);
-                              Value* noted = rows_.noted_group();
-                              Value* group = ir_.CreateSub(noted, ir_.getInt32(1));
-                              ir_.CreateStore(group, tile_.word_at(tile_.words(), place));
-                              Value* is_unknown = ir_.CreateIsNull(noted);
-                              Value* row = groups_.row(ir_.CreateSelect(is_unknown, ir_.getInt32(0), group));
-                              ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()},
-                                                  {row, ir_.getInt32(1), ir_.getInt32(3), ir_.getInt32(1)});
-                              ir_.CreateStore(ir_.CreateTrunc(place, ir_.getInt32Ty()), tile_.word_at(unknown_, now[0]));
-                              return {ir_.CreateAdd(now[0], ir_.CreateZExt(is_unknown, ir_.getInt64Ty()))};
-                            })[0];
+  unknown.count = emit_loop(
+      rows_, "known", ir_.getInt64(0), b.count, {ir_.getInt64(0)}, [&](Value* k, const Carried& now) -> Carried {
+        Value* place = tile_.begin_tuple(b, k);
+        Value* noted = rows_.noted_group();
+        Value* group = ir_.CreateSub(noted, ir_.getInt32(1));
+        ir_.CreateStore(group, tile_.word_at(tile_.words(), place));
+        Value* is_unknown = ir_.CreateIsNull(noted);
+        Value* row = groups_.row(ir_.CreateSelect(is_unknown, ir_.getInt32(0), group));
+        ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()},
+                            {row, ir_.getInt32(1), ir_.getInt32(3), ir_.getInt32(1)});
+        ir_.CreateStore(ir_.CreateTrunc(place, ir_.getInt32Ty()), tile_.word_at(unknown_, now[0]));
+        return {ir_.CreateAdd(now[0], ir_.CreateZExt(is_unknown, ir_.getInt64Ty()))};
+      })[0];
   return unknown;
 }
 

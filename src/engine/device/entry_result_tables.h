@@ -1,6 +1,6 @@
 /*
- * entry_result_tables.h - tables of a query by entry, one for each owner (a column, a thread) and each dictionary that it
- * meets, in memory of one kind: the host's, or a GPU's. engine/program/entry_results.h says what is noted there.
+ * entry_result_tables.h - tables of a query by entry, one for each owner (a column, a thread) and each dictionary that
+ * it meets, in memory of one kind: the host's, or a GPU's. engine/program/entry_results.h says what is noted there.
  *
  * A table comes with the first segment of its dictionary. Other queries may add entries to the dictionary meanwhile.
  * So a table that has become too small makes way for a larger one, which begins empty, and stays until the query ends:
@@ -28,6 +28,10 @@ namespace turbine {
 template <class Memory>
 class EntryResultTables {
  public:
+  /* Larger dictionaries have no tables: their texts come again so seldom that looking a result up, which waits for
+   * memory, costs more than computing it from texts that lie side by side. */
+  static constexpr uint64_t kMostEntries = (64 << 10) - 1;
+
   /* `allocate`: so many bytes, all 0; nothing if there are none. */
   using Allocate = std::function<std::optional<Memory>(uint64_t bytes)>;
   EntryResultTables(EntryResults layout, Allocate allocate)
@@ -35,17 +39,17 @@ class EntryResultTables {
 
   const EntryResults& layout() const { return layout_; }
 
-  /* A table of such records: for NULL, and for all entries that the dictionary has now, which are those that codes name.
-   * `owner`: whose it is, of those with the dictionary. Null: there is none. */
+  /* A table of such records: for NULL, and for all entries that the dictionary has now, which are those that codes
+   * name. `owner`: whose it is, of those with the dictionary. Null: there is none. */
   const Memory* find(uint32_t owner, uint32_t record_size, const std::shared_ptr<TextDictionary>& dictionary) {
     if (!dictionary || record_size == 0) return nullptr;
     const uint64_t entries = dictionary->entries();
-    const std::pair<uint32_t, const TextDictionary*> key(owner,
-                                                         TB_MUTANT(results_shared) ? nullptr : dictionary.get());
+    if (entries > kMostEntries) return nullptr;
+    const std::pair<uint32_t, const TextDictionary*> key(owner, TB_MUTANT(results_shared) ? nullptr : dictionary.get());
     const auto known = tables_.find(key);
     if (known != tables_.end() && known->second.entries >= entries) return &known->second.memory;
     if (no_memory_) return nullptr;
-    const uint64_t room = known == tables_.end() ? entries : std::max(entries, 2 * known->second.entries);
+    const uint64_t room = known == tables_.end() ? entries : std::clamp(2 * known->second.entries, entries, kMostEntries);
     std::optional<Memory> memory = allocate_((room + 1) * record_size);
     if (!memory) {
       no_memory_ = true;

@@ -58,10 +58,28 @@ TEST(EntryResults, NoPlaceForWhatReadsNoTextOrIsOne) {
   const uint32_t is_null = w.expr(TB_EXPR_IS_NULL, TB_TYPE_BOOL, 0, 0, {text});
   const uint32_t constant = w.call(TB_FN_TEXTEQ, {param, param});
   w.filters = {is_null, constant};
-  w.keys = {text};
-  w.aggregate(TB_AGG_COUNT);
+  w.aggregate(TB_AGG_COUNT, text);
   w.sink = TB_SINK_AGGREGATE;
   EXPECT_TRUE(results_of(w).empty());
+}
+
+TEST(EntryResults, KeysThatAreFunctionsOfOneTextHaveAGroupForEachEntry) {
+  ProgramWriter w;
+  const uint32_t number = w.column(TB_TYPE_INT4), text = w.column(TB_TYPE_TEXT, true), other = w.column(TB_TYPE_TEXT);
+  const uint32_t length = w.call(TB_FN_TEXTLEN, {text}), constant = w.param(TB_TYPE_INT4);
+  w.aggregate(TB_AGG_COUNT);
+  w.sink = TB_SINK_AGGREGATE;
+  auto column_of = [&](std::vector<uint32_t> keys) {
+    ProgramWriter grouped = w;
+    grouped.keys = std::move(keys);
+    return results_of(grouped).group_column();
+  };
+  EXPECT_EQ(column_of({text}), 1u);
+  EXPECT_EQ(column_of({length, text, constant}), 1u);
+  EXPECT_EQ(column_of({text, other}), std::nullopt);
+  EXPECT_EQ(column_of({text, number}), std::nullopt);
+  EXPECT_EQ(column_of({constant}), std::nullopt);
+  EXPECT_EQ(column_of({}), std::nullopt);
 }
 
 TEST(EntryResults, ArgumentsAndFiltersOfAggregatesHavePlaces) {

@@ -29,7 +29,7 @@ HostEntryResults::HostEntryResults(const Program& program, uint64_t most_bytes)
 
 uint64_t HostEntryResults::most_bytes(const Program& program, size_t workers) {
   const EntryResults layout(program);
-  constexpr uint64_t kEntries = TextDictionary::kMostEntries + 1;
+  constexpr uint64_t kEntries = EntryResultTables<HostBuffer>::kMostEntries + 1;
   uint64_t bytes = 0;
   auto add = [&bytes](uint64_t record_size) {
     if (record_size > 0) bytes += 2 * HostBuffer::charged(kEntries * record_size);

@@ -71,6 +71,19 @@ TEST(HostEntryResults, ATableGrowsWithItsDictionary) {
   EXPECT_EQ(stats.dictionary_entries, 20000u);
 }
 
+TEST(HostEntryResults, LargeDictionariesHaveNone) {
+  const Program program = program_of_text();
+  HostEntryResults results(program, HostEntryResults::most_bytes(program, 2));
+  const auto dictionary = std::make_shared<TextDictionary>();
+  constexpr uint32_t kMost = EntryResultTables<HostBuffer>::kMostEntries;
+  TbEntryResults found{};
+  results.find(0, 1, *column_of(dictionary, 0, kMost), &found);
+  EXPECT_NE(found.results, nullptr);
+  results.find(0, 1, *column_of(dictionary, kMost, 1), &found);
+  EXPECT_EQ(found.results, nullptr);
+  EXPECT_EQ(found.views, nullptr);
+}
+
 TEST(HostEntryResults, EachDictionaryHasItsOwn) {
   HostEntryResults results(program_of_text(), uint64_t{1} << 20);
   const auto a = std::make_shared<TextDictionary>(), b = std::make_shared<TextDictionary>();

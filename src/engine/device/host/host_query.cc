@@ -486,8 +486,8 @@ const uint32_t* HostQuery::write_rowids(const SegmentMorsel& morsel, const Taken
 
 /* Rows [first, end) as the pipeline reads them: as codes, or decoded to the batch's arrays. Better
  * code, which may come between this and the call, calls the same columns late. */
-void HostQuery::decode_segment(unsigned worker, uint64_t sequence, const SegmentColumns& stored, uint32_t first, uint32_t end,
-                               uint8_t* room, TbColumnData* columns, TbColumnCodes* codes,
+void HostQuery::decode_segment(unsigned worker, uint64_t sequence, const SegmentColumns& stored, uint32_t first,
+                               uint32_t end, uint8_t* room, TbColumnData* columns, TbColumnCodes* codes,
                                std::span<TbEntryResults> results) {
   const Span span(profile_, TB_SPAN_DECODE, sequence);
   const HostCode::Entries& code = code_->entries();

@@ -127,8 +127,8 @@ class HostQuery final : public DeviceQuery {
   void run_segments(unsigned worker, Progress& progress, const SegmentsInput& input);
   bool run_segment(unsigned worker, Progress& progress, const SegmentMorsel& morsel, const SegmentColumns& stored,
                    const TakenSegment& taken, const DecodedBatch& batch, std::span<TbEntryResults> results);
-  void decode_segment(unsigned worker, uint64_t sequence, const SegmentColumns& stored, uint32_t first, uint32_t end, uint8_t* room,
-                      TbColumnData* columns, TbColumnCodes* codes, std::span<TbEntryResults> results);
+  void decode_segment(unsigned worker, uint64_t sequence, const SegmentColumns& stored, uint32_t first, uint32_t end,
+                      uint8_t* room, TbColumnData* columns, TbColumnCodes* codes, std::span<TbEntryResults> results);
   const uint32_t* write_rowids(const SegmentMorsel& morsel, const TakenSegment& taken, uint32_t first, uint32_t end,
                                const DecodedBatch& batch) const;
   void run_unmatched(unsigned worker, Progress& progress, const UnmatchedInput& input);
