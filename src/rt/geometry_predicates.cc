@@ -31,15 +31,16 @@ RT_INLINE Place place_in_ring(const Points& ring, double x, double y, Doubt* dou
   int winding = 0;
   bool boundary = false;
   double y2 = y_at(ring, 0);
-  doubt->any |= y2 != y2;
+  doubt->any |= y2 - y2 != 0;
   for (uint32_t i = 1; i < ring.count; i++) {
     const double y1 = y2;
     y2 = y_at(ring, i);
-    // The index of segments loses others with one whose y is NaN.
-    doubt->any |= y2 != y2;
+    // The index of segments loses others with one whose y is NaN; and versions differ about infinity.
+    doubt->any |= y2 - y2 != 0;
     // Most segments lie above the point or below it.
     if ((y1 > y && y2 > y) || (y1 < y && y2 < y)) continue;
     const double x1 = x_at(ring, i - 1), x2 = x_at(ring, i);
+    doubt->any |= x1 - x1 != 0 || x2 - x2 != 0;
     const double side = (x2 - x1) * (y - y1) - (x - x1) * (y2 - y1);
     // Segments without length do not count; with an index, nor do tiny ones.
     if (x1 == x2 && y1 == y2) continue;
