@@ -317,7 +317,7 @@ def reference_systems(bench):
             bench.plain.query("DROP FOREIGN TABLE t")
             bench.plain.query(f"IMPORT FOREIGN SCHEMA t FROM SERVER arrow_fdw INTO public OPTIONS (file '{path}')")
             kind = bench.plain.value(TYPE_OF_G)
-            bench.check(f"{name}: imported type", kind == ("geometry(Point,%d)" % srid if srid else "geometry(Point)"), kind)
+            bench.check(f"{name}: imported type", kind == (f"geometry(Point,{srid})" if srid else "geometry(Point)"), kind)
             before = bench.fallbacks()
             found = bench.forced.query("SELECT st_srid(g), st_x(g), st_y(g), count(*) FROM t GROUP BY 1, 2, 3")
             bench.check(f"{name}: imported", found == [(str(srid), "1", "2", "40")] and bench.fallbacks() == before, found)
@@ -374,7 +374,7 @@ def joins(bench, chance):
     bench.plain.query("CREATE TABLE areas AS SELECT x * 10 + y id, st_makeenvelope(x, y, x + 1, y + 1, 4326) shape "
                       "FROM generate_series(0, 9) x, generate_series(0, 9) y")
     bench.plain.query("CREATE TABLE places (id int, g geometry)")
-    rows = "".join(f"{i}\t{'SRID=4326;POINT(%r %r)' % v if v else chr(92) + 'N'}\n" for i, v in enumerate(values))
+    rows = "".join(f"{i}\t{f'SRID=4326;POINT({v[0]!r} {v[1]!r})' if v else chr(92) + 'N'}\n" for i, v in enumerate(values))
     bench.plain.copy_in("COPY places FROM stdin", io.BytesIO(rows.encode()))
     bench.plain.query("VACUUM ANALYZE areas, places")
     field = geoarrow("g", "point", {"crs": "EPSG:4326"})
