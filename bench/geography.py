@@ -188,7 +188,8 @@ def run_over_file(server, folder, options):
         counts = {int(i): int(n) for i, n in ours.query(SQL)}
         different = [i for i in numbers if counts.get(i, 0) != expected[i]]
         wrong += len(different)
-        print(f"{device}: {len(counts)} polygons with points, {len(different)} counts differ from the known ones {different[:5]}", flush=True)
+        print(f"{device}: {len(counts)} polygons with points, {len(different)} counts differ from the known ones {different[:5]}",
+              flush=True)
         ours.close()
     with server.connect() as session:
         cached = int(session.value("SELECT turbine.cache_drop('points')"))

@@ -69,7 +69,7 @@ def write_points(path, count, side, seed=1):
             expected += np.bincount(column[inside] + side * row_of[:rest][inside], minlength=side * side)
             # Write them.
             for at in range(0, rest, BATCH_ROWS):
-                points = pa.StructArray.from_arrays([pa.array(moved[at:min(at + BATCH_ROWS, rest)]), pa.array(y[at:min(at + BATCH_ROWS, rest)])],
-                                                    fields=list(number))
+                end = min(at + BATCH_ROWS, rest)
+                points = pa.StructArray.from_arrays([pa.array(moved[at:end]), pa.array(y[at:end])], fields=list(number))
                 writer.write_batch(pa.record_batch([points], schema=schema))
     return expected

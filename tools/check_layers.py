@@ -44,7 +44,7 @@ PARTS = {
     "rt": ("src/rt", "tables contract catalog"),
 
     # What readers and writers of files share.
-    "file_values": ("src/file_values", ""),
+    "file_values": ("src/file_values", "contract"),
 
     # The engine.
     "program": ("src/engine/program", "tables contract catalog"),

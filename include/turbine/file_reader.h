@@ -14,10 +14,10 @@
  *           text name, text Arrow type, text SQL type (empty: none), text geometry
  *           (its type modifier, "geometry" before it; empty: it is none), text why it
  *           cannot be read as the geometry that the file calls it (empty: it can), uint8
- *           nullable, uint8 has bounds, int64 bytes; uint32 nbatches; per batch: int64 rows, int64 bytes
- * SCAN      text name, uint32 ncolumns; per column: text name, target; uint32 nbounds; per
- *           bound: uint32 column (of these), uint32 TbReaderCompare, uint32 nvalues, texts
- *           answered by TB_FRAME_ROWS, then DONE: uint32 batches read, uint32 skipped
+ *           nullable, uint8 has bounds, int64 bytes; uint32 nbatches; per batch: int64
+ * rows, int64 bytes SCAN      text name, uint32 ncolumns; per column: text name, target;
+ * uint32 nbounds; per bound: uint32 column (of these), uint32 TbReaderCompare, uint32
+ * nvalues, texts answered by TB_FRAME_ROWS, then DONE: uint32 batches read, uint32 skipped
  *
  * A target is what PostgreSQL expects: uint32 TbReaderTarget; of an ARRAY the element's
  * target follows, of a COMPOSITE uint32 nfields and per field text name, target.
@@ -25,8 +25,8 @@
  * ROWS      uint32 nrows, and per row and column an int32 length in network order, -1 for
  *           NULL, and the bytes that the type's receive function takes, except: TEXT, JSON
  *           the text in UTF-8; GEOMETRY well-known binary, which begins with a byte 0 or 1,
- *           or the text that its input function takes; ARRAY uint32 ndim, int32 lengths of dimensions (network
- *           order), then elements as columns; COMPOSITE its fields as columns
+ *           or the text that its input function takes; ARRAY uint32 ndim, int32 lengths of
+ * dimensions (network order), then elements as columns; COMPOSITE its fields as columns
  * ERROR     char[5] SQLSTATE, text message, text detail, text hint
  */
 #ifndef TURBINE_FILE_READER_H

@@ -1,9 +1,9 @@
 /*
  * geometry_encoder.cc - geometries, as well-known binary with an SRID.
  *
- * That is what geometry's receive function takes, so PostGIS itself makes the values and raises the errors. Columns of text
- * are passed on as they are: the backend has the input function take them. Binary columns of which the file says nothing
- * are well-known binary of no SRID.
+ * That is what geometry's receive function takes, so PostGIS itself makes the values and raises the errors. Columns of
+ * text are passed on as they are: the backend has the input function take them. Binary columns of which the file says
+ * nothing are well-known binary of no SRID.
  */
 #include <arrow/array.h>
 
@@ -73,8 +73,9 @@ EncoderPtr make_geometry_encoder(const arrow::DataType& type, const GeoColumn& c
     encoder = make_wkb(type.id(), column.srid);
   if (!encoder) encoder = make_bytes_encoder(type, Target{TB_TARGET_TEXT, {}, {}});
   if (!encoder)
-    throw ReaderError(sqlstate::wrong_type, "type " + type.ToString() + " of the file does not fit geometry", "",
-                      "A geometry is well-known binary or text, or a column that the file's metadata calls a geometry.");
+    throw ReaderError(
+        sqlstate::wrong_type, "type " + type.ToString() + " of the file does not fit geometry", "",
+        "A geometry is well-known binary or text, or a column that the file's metadata calls a geometry.");
   return encoder;
 }
 

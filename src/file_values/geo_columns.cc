@@ -1,8 +1,8 @@
 /*
  * geo_columns.cc - see geo_columns.h.
  *
- * Owns nothing. Called when a file is opened or described. JSON is parsed without exceptions; a member that is not of the
- * type that the specifications give it counts as absent.
+ * Owns nothing. Called when a file is opened or described. JSON is parsed without exceptions; a member that is not of
+ * the type that the specifications give it counts as absent.
  */
 #include "file_values/geo_columns.h"
 
@@ -64,14 +64,17 @@ uint32_t srid_of(const Json& crs) {
   if (!id) return 0;
   const Json* code = member(*id, "code");
   if (!code) return 0;
-  if (code->is_number_unsigned()) return srid_of_code(text_member(*id, "authority"), std::to_string(code->get<uint64_t>()));
+  if (code->is_number_unsigned())
+    return srid_of_code(text_member(*id, "authority"), std::to_string(code->get<uint64_t>()));
   return code->is_string() ? srid_of_code(text_member(*id, "authority"), code->get_ref<const std::string&>()) : 0;
 }
 
-constexpr std::pair<std::string_view, GeoForm> kNativeForms[] = {
-    {"point", GeoForm::kPoint},           {"linestring", GeoForm::kLine},
-    {"polygon", GeoForm::kPolygon},       {"multipoint", GeoForm::kMultiPoint},
-    {"multilinestring", GeoForm::kMultiLine}, {"multipolygon", GeoForm::kMultiPolygon}};
+constexpr std::pair<std::string_view, GeoForm> kNativeForms[] = {{"point", GeoForm::kPoint},
+                                                                 {"linestring", GeoForm::kLine},
+                                                                 {"polygon", GeoForm::kPolygon},
+                                                                 {"multipoint", GeoForm::kMultiPoint},
+                                                                 {"multilinestring", GeoForm::kMultiLine},
+                                                                 {"multipolygon", GeoForm::kMultiPolygon}};
 
 /* As GeoParquet writes the types of shapes; the place is the number. */
 constexpr std::string_view kShapes[] = {"",           "Point",           "LineString",   "Polygon",

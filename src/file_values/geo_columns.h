@@ -3,11 +3,12 @@
  *
  * GeoParquet says it in the file's metadata (key `geo`), GeoArrow in each field's (an extension type's name and
  * metadata, in Arrow files and in Parquet files that keep an Arrow schema). GeoParquet's word counts first. What either
- * says is not trusted: text that is no JSON, and forms that the field's type does not have, are problems, never a crash.
+ * says is not trusted: text that is no JSON, and forms that the field's type does not have, are problems, never a
+ * crash.
  *
- * A coordinate reference system becomes an SRID if it is named by the authority EPSG, or is OGC:CRS84, which is EPSG:4326
- * with the longitude first, as PostGIS has it. GeoParquet's default, if it names none, is OGC:CRS84. All others have
- * SRID 0, as PostGIS's values without one.
+ * A coordinate reference system becomes an SRID if it is named by the authority EPSG, or is OGC:CRS84, which is
+ * EPSG:4326 with the longitude first, as PostGIS has it. GeoParquet's default, if it names none, is OGC:CRS84. All
+ * others have SRID 0, as PostGIS's values without one.
  */
 #pragma once
 

@@ -69,7 +69,8 @@ const char* NativeGeometries::bind(const arrow::Array& array) {
 const char* NativeGeometries::span_of(size_t level, int64_t item, Span* span) const {
   const Level& of = levels_[level];
   *span = of.narrow ? Span{of.narrow[item], of.narrow[item + 1]} : Span{of.wide[item], of.wide[item + 1]};
-  return span->begin < 0 || span->end < span->begin || span->end > of.items ? "offsets that leave their array" : nullptr;
+  return span->begin < 0 || span->end < span->begin || span->end > of.items ? "offsets that leave their array"
+                                                                            : nullptr;
 }
 
 void NativeGeometries::write_head(uint32_t type, std::string& out) const {

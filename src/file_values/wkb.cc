@@ -1,8 +1,8 @@
 /*
  * wkb.cc - see wkb.h.
  *
- * Owns the order of bytes and the rule which shapes have a box. Called for each value. PostGIS keeps a box of all shapes
- * but points, lines of up to two points, and those as the only member of a multi-shape; empty shapes have none.
+ * Owns the order of bytes and the rule which shapes have a box. Called for each value. PostGIS keeps a box of all
+ * shapes but points, lines of up to two points, and those as the only member of a multi-shape; empty shapes have none.
  */
 #include "file_values/wkb.h"
 

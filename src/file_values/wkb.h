@@ -2,9 +2,9 @@
  * wkb.h - well-known binary of a file: with an SRID, as PostGIS's serialized form, as a point's coordinates.
  *
  * PostGIS takes what the OGC's standard, ISO's and its own extension write. Here, too, except for shapes that need its
- * own look: rings that are not closed, lines of one point, curves, coordinates that are not finite. Functions return what
- * is wrong with such a value, and the caller leaves it to PostGIS, which takes it or raises the error. Bytes come from
- * files: nothing outside them is read.
+ * own look: rings that are not closed, lines of one point, curves, coordinates that are not finite. Functions return
+ * what is wrong with such a value, and the caller leaves it to PostGIS, which takes it or raises the error. Bytes come
+ * from files: nothing outside them is read.
  */
 #pragma once
 

@@ -24,12 +24,12 @@ RT_INLINE Place place_in_ring(const Points& ring, double x, double y, Doubt* dou
   }
   RingCount count;
   double y2 = y_at(ring, 0);
-  doubt->any |= y2 != y2;
+  doubt->any |= y2 - y2 != 0;
   for (uint32_t i = 1; i < ring.count; i++) {
     const double y1 = y2;
     y2 = y_at(ring, i);
-    // The index of edges loses others with one whose y is NaN.
-    doubt->any |= y2 != y2;
+    // The index of edges loses others with one whose y is NaN; and versions differ about infinity.
+    doubt->any |= y2 - y2 != 0;
     count.add(ring, i, y1, y2, x, y, doubt);
   }
   return count.place();

@@ -32,6 +32,7 @@ struct RingCount {
     // Most edges lie above the point or below it.
     if ((y1 > y && y2 > y) || (y1 < y && y2 < y)) return;
     const double x1 = x_at(points, i - 1), x2 = x_at(points, i);
+    doubt->any |= x1 - x1 != 0 || x2 - x2 != 0;
     const double side = (x2 - x1) * (y - y1) - (x - x1) * (y2 - y1);
     // Edges without length do not count; with an index, nor do tiny ones.
     if (x1 == x2 && y1 == y2) return;

@@ -172,7 +172,7 @@ RT_INLINE bool reduce_polygon(const Shape& polygon, const Cell& cell, Out* out, 
     double x1 = 0, y1 = 0;
     for (uint32_t k = 0; k < ring.count; k++) {
       const double x2 = x_at(ring, k), y2 = y_at(ring, k);
-      if (x2 != x2 || y2 != y2) head->flags |= kDoubtful;
+      if (x2 - x2 != 0 || y2 - y2 != 0) head->flags |= kDoubtful;
       if (k > 0 && (i == 0 || has_outer)) writer.add_edge(x1, y1, x2, y2);
       x1 = x2;
       y1 = y2;

@@ -45,7 +45,7 @@ namespace turbine::rt::geometry {
 constexpr uint8_t kReduced = 0x80;
 
 constexpr uint32_t kAlone = 1;     // a polygon, not a part of a multipolygon
-constexpr uint32_t kDoubtful = 2;  // some coordinate is NaN, or some ring has no edge
+constexpr uint32_t kDoubtful = 2;  // some coordinate is not finite, or some ring has no edge
 
 struct ReducedHead {
   uint32_t head;

@@ -29,7 +29,8 @@ constexpr uint32_t kStretch = 8;
 
 /* Lies in the tuple as a varlena. */
 bool is_variable(const TbColumn& column) {
-  return tb_type_is_text(column.type) || tb_type_is_numeric(column.type) || (column.flags & (TB_COL_DISPLAY_SCALE | TB_COL_COORDINATE));
+  return tb_type_is_text(column.type) || tb_type_is_numeric(column.type) ||
+         (column.flags & (TB_COL_DISPLAY_SCALE | TB_COL_COORDINATE));
 }
 
 /* Two columns may be one attribute; the walk notes the first, and the others

@@ -796,8 +796,7 @@ RowValue RowEmitter::eval_point(const TbExpr& e, Value* active) {
     operands.push_back(v.value);
     out.null = or_maybe(out.null, v.null);
   }
-  while (operands.size() <= TB_MOST_COORDINATES)
-    operands.push_back(llvm::ConstantFP::get(ir_.getDoubleTy(), 0));
+  while (operands.size() <= TB_MOST_COORDINATES) operands.push_back(llvm::ConstantFP::get(ir_.getDoubleTy(), 0));
   operands.push_back(built);
   out.length = call_rt("rt_point_of_coordinates", operands);
   out.value = built;

@@ -4,7 +4,8 @@
  * A function is a row's if it belongs to the extension, is written in C, and has the name
  * and the argument types of the row's signature. Rows follow the formulas of PostGIS 3.3;
  * known_versions says what other versions have changed. Of a version that is not listed no
- * function is known, while its type still is. Called by type_map.c and function_lookup.c, for objects that are not built in.
+ * function is known, while its type still is. Called by type_map.c and function_lookup.c,
+ * for objects that are not built in.
  */
 #include "postgres.h"
 
@@ -35,21 +36,25 @@
 typedef struct KnownVersion
 {
 	const char		  *begins;	/* major and minor, as postgis_lib_version() begins */
-	const char *const *changed; /* functions whose answers are other ones than the rows'; the
-								 * last is NULL */
+	const char *const *changed; /* functions whose answers are other ones than the rows';
+								 * the last is NULL */
 } KnownVersion;
 
 /* 3.5 rounds distances otherwise, and every box contains an empty one. 3.6 rounds grids
  * otherwise, too. */
 static const char *const changed_in_3_3[] = {NULL};
-static const char *const changed_in_3_5[] = {
-	"geometry_contains", "geometry_within",			   "st_distance",
-	"st_dwithin",		 "geometry_distance_centroid", NULL};
-static const char *const changed_in_3_6[] = {
-	"geometry_contains",		  "geometry_within", "st_distance", "st_dwithin",
-	"geometry_distance_centroid", "st_snaptogrid",	 NULL};
-static const KnownVersion known_versions[] = {
-	{"3.3.", changed_in_3_3}, {"3.5.", changed_in_3_5}, {"3.6.", changed_in_3_6}};
+static const char *const changed_in_3_5[] = {"geometry_contains",
+											 "geometry_within",
+											 "st_distance",
+											 "st_dwithin",
+											 "geometry_distance_centroid",
+											 NULL};
+static const char *const changed_in_3_6[] =
+	{"geometry_contains",		   "geometry_within", "st_distance", "st_dwithin",
+	 "geometry_distance_centroid", "st_snaptogrid",	  NULL};
+static const KnownVersion known_versions[] = {{"3.3.", changed_in_3_3},
+											  {"3.5.", changed_in_3_5},
+											  {"3.6.", changed_in_3_6}};
 
 /* Whether the row of functions.def is of the extension. */
 static const bool of_postgis[] = {
@@ -68,13 +73,13 @@ typedef struct KnownObject
 
 static struct
 {
-	bool  watching;	  /* callbacks are registered */
-	bool  is_current; /* the rest is known, and nothing has changed since */
-	Oid	  extension;  /* invalid: there is none */
-	Oid	  geometry;
-	bool  version_read;
-	const KnownVersion *version; /* NULL: it is none of known_versions */
-	HTAB *functions;	 /* KnownObject, by OID */
+	bool				watching;	/* callbacks are registered */
+	bool				is_current; /* the rest is known, and nothing has changed since */
+	Oid					extension;	/* invalid: there is none */
+	Oid					geometry;
+	bool				version_read;
+	const KnownVersion *version;   /* NULL: it is none of known_versions */
+	HTAB			   *functions; /* KnownObject, by OID */
 } postgis;
 
 /* A type or a function has changed. */

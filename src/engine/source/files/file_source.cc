@@ -104,7 +104,9 @@ std::vector<WantedColumn> FileSource::wanted_columns(const FilePartRequest& requ
     WantedColumn to;
     to.type = column.type;
     to.scale = column.scale;
-    to.digits = tb_type_is_numeric(column.type) && column.digits > 0 ? column.digits : tb_type_is_numeric(column.type) ? from.most : 0;
+    to.digits = tb_type_is_numeric(column.type) && column.digits > 0 ? column.digits
+                : tb_type_is_numeric(column.type)                    ? from.most
+                                                                     : 0;
     to.characters = tb_type_is_character(column.type) ? from.most : 0;
     if (column.type == TB_TYPE_GEOMETRY && from.most != 0) to.typmod = static_cast<int32_t>(from.most);
     to.is_coordinate = column.flags & TB_COL_COORDINATE;

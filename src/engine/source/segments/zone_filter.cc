@@ -79,9 +79,9 @@ bool needs_boxes_to_meet(uint32_t function) {
   }
 }
 
-/* Values between the least and the greatest of a column of float8, whose zone has them as integers. Integers have the order
- * of the numbers above 0, and the opposite one below. With NaN among them, or with both signs, where a negative NaN would
- * not show, there may be any value. */
+/* Values between the least and the greatest of a column of float8, whose zone has them as integers. Integers have the
+ * order of the numbers above 0, and the opposite one below. With NaN among them, or with both signs, where a negative
+ * NaN would not show, there may be any value. */
 struct FloatRange {
   double low, high;
 };
@@ -126,7 +126,8 @@ ZoneFilter::ZoneFilter(const Program& program, const TbParamBlock* params) {
 
 /* What passes lies in this range; its ends are never too narrow. */
 void ZoneFilter::add_float(size_t column, double low, double high) {
-  intervals_.push_back({.column = column, .least = kLeast, .greatest = kGreatest, .is_float = true, .low = low, .high = high});
+  intervals_.push_back(
+      {.column = column, .least = kLeast, .greatest = kGreatest, .is_float = true, .low = low, .high = high});
 }
 
 void ZoneFilter::add_box(const Program& program, const TbParamBlock* params, const TbExpr& call) {
@@ -138,7 +139,8 @@ void ZoneFilter::add_box(const Program& program, const TbParamBlock* params, con
   if (point->op != TB_EXPR_POINT || shape->op != TB_EXPR_PARAM) return;
   const auto coordinates = program.args(*point);
   const TbExpr &x = program.expr(coordinates[0]), &y = program.expr(coordinates[1]);
-  if (x.op != TB_EXPR_COLUMN || y.op != TB_EXPR_COLUMN || std::max(x.index, y.index) >= program.source_columns()) return;
+  if (x.op != TB_EXPR_COLUMN || y.op != TB_EXPR_COLUMN || std::max(x.index, y.index) >= program.source_columns())
+    return;
   double radius = 0;
   if (args.size() > 2) {
     const TbExpr& third = program.expr(args[2]);
@@ -151,8 +153,7 @@ void ZoneFilter::add_box(const Program& program, const TbParamBlock* params, con
   const auto* bytes = reinterpret_cast<const uint8_t*>(params) + param->offset;
   // Two SRIDs are an error, wherever the point is.
   constexpr uint32_t kSrid = 0xffffff;
-  if (param->length < TB_POINT_HEAD ||
-      ((tb_geometry_word(bytes, 0) ^ tb_point_word(point->index)) & kSrid) != 0)
+  if (param->length < TB_POINT_HEAD || ((tb_geometry_word(bytes, 0) ^ tb_point_word(point->index)) & kSrid) != 0)
     return;
   TbBox box;
   int is_point;

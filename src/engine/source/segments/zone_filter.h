@@ -31,8 +31,8 @@ class ZoneFilter {
   void mark_columns(std::vector<uint8_t>& flags) const;
 
  private:
-  /* What passes of a column: values from `least` to `greatest`; of a float8 those from `low` to `high`, and NaN if that is
-   * infinity. */
+  /* What passes of a column: values from `least` to `greatest`; of a float8 those from `low` to `high`, and NaN if that
+   * is infinity. */
   struct Interval {
     size_t column;
     int64_t least, greatest;

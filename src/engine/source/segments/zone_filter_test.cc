@@ -164,7 +164,8 @@ std::string shape_with_box(uint32_t srid, float xmin, float xmax, float ymin, fl
   const float box[] = {xmin, xmax, ymin, ymax};
   const uint32_t words[] = {3, 0};
   std::string bytes = {static_cast<char>(srid >> 16), static_cast<char>(srid >> 8), static_cast<char>(srid), 0x44};
-  return bytes.append(reinterpret_cast<const char*>(box), sizeof box).append(reinterpret_cast<const char*>(words), sizeof words);
+  return bytes.append(reinterpret_cast<const char*>(box), sizeof box)
+      .append(reinterpret_cast<const char*>(words), sizeof words);
 }
 
 bool box_excludes(uint32_t function, uint32_t srid, const std::string& shape, std::vector<Segment::Column> columns,
@@ -202,17 +203,20 @@ TEST(ZoneFilter, BoxesOfConstantsLeaveOutPoints) {
     EXPECT_TRUE(box_excludes(function, 4326, shape, points({1, 9.9}, {30, 40})));
     EXPECT_TRUE(box_excludes(function, 4326, shape, points({10, 20}, {40.1, 50})));
     EXPECT_FALSE(box_excludes(function, 4326, shape, points({1, 10}, {1, 30})));
-    EXPECT_FALSE(box_excludes(function, 4326, shape, points({20.0000001, 21}, {30, 40}))) << "the box of floats may meet";
+    EXPECT_FALSE(box_excludes(function, 4326, shape, points({20.0000001, 21}, {30, 40})))
+        << "the box of floats may meet";
     EXPECT_FALSE(box_excludes(function, 3857, shape, points({1, 9}, {30, 40}))) << "two SRIDs are an error";
     EXPECT_FALSE(box_excludes(function, 4326, shape, points({1, 9, std::nan("")}, {30, 40}))) << "NaN meets every box";
-    EXPECT_FALSE(box_excludes(function, 4326, shape, points({1, 9}, {30, 40}), 0, true)) << "PostgreSQL would have raised first";
+    EXPECT_FALSE(box_excludes(function, 4326, shape, points({1, 9}, {30, 40}), 0, true))
+        << "PostgreSQL would have raised first";
   }
   EXPECT_TRUE(box_excludes(TB_FN_ST_DWITHIN, 4326, shape, points({1, 9}, {30, 40}), 0.9));
   EXPECT_FALSE(box_excludes(TB_FN_ST_DWITHIN, 4326, shape, points({1, 9}, {30, 40}), 1));
   EXPECT_FALSE(box_excludes(TB_FN_ST_DWITHIN, 4326, shape, points({1, 9}, {30, 40}), -1)) << "an error";
   EXPECT_FALSE(box_excludes(TB_FN_ST_DISJOINT, 4326, shape, points({1, 9}, {30, 40})));
   const float most = std::numeric_limits<float>::max();
-  EXPECT_FALSE(box_excludes(TB_FN_ST_CONTAINS, 4326, shape_with_box(4326, 10, most, 30, 40), points({1e300}, {30, 40})));
+  EXPECT_FALSE(
+      box_excludes(TB_FN_ST_CONTAINS, 4326, shape_with_box(4326, 10, most, 30, 40), points({1e300}, {30, 40})));
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 /*
  * geometry_values.cc - see geometry_values.h.
  *
- * A class for each way in which values are converted; file_values/ has the rules. What it refuses goes to PostGIS row by
- * row.
+ * A class for each way in which values are converted; file_values/ has the rules. What it refuses goes to PostGIS row
+ * by row.
  */
 #include "engine/source/files/arrow/geometry_values.h"
 

@@ -11,8 +11,8 @@
 
 namespace turbine {
 
-/* Of a wanted column that is a geometry, or a coordinate. Null if the file's column is none. Throws FileError for one whose
- * values are none of PostGIS's, or none of the declared type. */
+/* Of a wanted column that is a geometry, or a coordinate. Null if the file's column is none. Throws FileError for one
+ * whose values are none of PostGIS's, or none of the declared type. */
 std::unique_ptr<const ColumnValues> geometry_values(const arrow::DataType& type, const WantedColumn& wanted);
 
 /* Whether the column is a coordinate that the file has as a number of its own, beside the others: in a struct. */

@@ -1,6 +1,6 @@
 /*
- * geometry_values_test.cc - well-known binary becomes PostGIS's bytes or is refused, whatever is cut off or flipped; metadata
- * of columns; coordinates of native points. What PostGIS makes of the same values, test/geo_files.py asks.
+ * geometry_values_test.cc - well-known binary becomes PostGIS's bytes or is refused, whatever is cut off or flipped;
+ * metadata of columns; coordinates of native points. What PostGIS makes of the same values, test/geo_files.py asks.
  */
 #include "engine/source/files/arrow/geometry_values.h"
 
@@ -124,8 +124,9 @@ TEST(Wkb, SpoiltBytesAreReadWithinTheirEnds) {
 
 std::shared_ptr<arrow::Field> geo_field(const std::string& name, std::shared_ptr<arrow::DataType> type,
                                         const std::string& metadata) {
-  return arrow::field("g", std::move(type), true,
-                      arrow::key_value_metadata({"ARROW:extension:name", "ARROW:extension:metadata"}, {name, metadata}));
+  return arrow::field(
+      "g", std::move(type), true,
+      arrow::key_value_metadata({"ARROW:extension:name", "ARROW:extension:metadata"}, {name, metadata}));
 }
 
 TEST(GeoColumns, FormsDimensionsAndProblems) {
@@ -133,7 +134,9 @@ TEST(GeoColumns, FormsDimensionsAndProblems) {
   const auto xy = arrow::struct_({arrow::field("x", number), arrow::field("y", number)});
   const auto xym = arrow::struct_({arrow::field("x", number), arrow::field("y", number), arrow::field("m", number)});
   const auto yx = arrow::struct_({arrow::field("y", number), arrow::field("x", number)});
-  const auto column = [](const std::shared_ptr<arrow::Field>& field) { return geo_columns(*arrow::schema({field}))[0]; };
+  const auto column = [](const std::shared_ptr<arrow::Field>& field) {
+    return geo_columns(*arrow::schema({field}))[0];
+  };
   EXPECT_EQ(geometry_typmod(column(geo_field("geoarrow.point", xy, R"({"crs": "EPSG:3857"})"))), "(Point,3857)");
   EXPECT_EQ(geometry_typmod(column(geo_field("geoarrow.linestring", arrow::list(xym), ""))), "(LineStringM)");
   EXPECT_EQ(geometry_typmod(column(geo_field("geoarrow.point", arrow::fixed_size_list(number, 3), "{}"))), "(PointZ)");

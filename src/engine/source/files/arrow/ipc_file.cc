@@ -113,8 +113,7 @@ class IpcFile final : public TableFile {
   /* Whether each column of the field is numbers that lie one behind the other. */
   bool is_primitive(int field) const {
     const arrow::DataType& type = *schema_->field(field)->type();
-    return has_primitive_layout(type) ||
-           std::all_of(columns_.begin(), columns_.end(), [&](const BoundColumn& column) {
+    return has_primitive_layout(type) || std::all_of(columns_.begin(), columns_.end(), [&](const BoundColumn& column) {
              return column.field != field || is_stored_coordinate(column.wanted, type);
            });
   }

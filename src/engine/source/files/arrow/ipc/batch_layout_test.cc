@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <vector>
+
 #include <arrow/array.h>
 #include <arrow/builder.h>
 #include <arrow/io/memory.h>
@@ -66,7 +68,9 @@ Read read_numbers(const std::shared_ptr<arrow::DataType>& type) {
     for (int i = 0; i < 1500; i++) EXPECT_EQ(values[i], static_cast<int>(batch * 7 + 1000) + i) << type->ToString();
     reader->read(1, rows);
     EXPECT_EQ(*static_cast<const int32_t*>(rows[0].data().values), static_cast<int>(batch * 7 + kRows) - 1);
-    read.bytes += reader->bytes();
+    std::vector<uint64_t> bytes(1);
+    reader->add_bytes(bytes);
+    read.bytes += bytes[0];
   }
   close(fd);
   return read;

@@ -137,7 +137,8 @@ void PrimitiveColumn::append(arrow::io::RandomAccessFile& file, uint64_t from, u
   if (conversion_->as_they_are() && !has_nulls_ && !has_null_coordinates_)
     return read(file, values_, from * bits_ / 8, uint64_t{count} * bits_ / 8, rows.append<uint8_t>(count));
   // Bits are read from a whole byte on.
-  const uint64_t start = has_nulls_ || has_null_coordinates_ || bits_ < 8 ? from / 8 * 8 : from, nrows = from - start + count;
+  const uint64_t start = has_nulls_ || has_null_coordinates_ || bits_ < 8 ? from / 8 * 8 : from,
+                 nrows = from - start + count;
   const uint64_t values_bytes = bytes_of_bits(nrows * bits_), valid_bytes = has_nulls_ ? bytes_of_bits(nrows) : 0;
   const uint64_t valid_at = host_aligned(values_bytes), needed = valid_at + host_aligned(valid_bytes) + kHostAlignment;
   if (room.size() < needed) room.resize(needed);

@@ -18,7 +18,8 @@
 
 namespace turbine {
 
-/* Does the file have values of the type so, unless they are compressed? Coordinates of points lie so within a struct. */
+/* Does the file have values of the type so, unless they are compressed? Coordinates of points lie so within a struct.
+ */
 bool has_primitive_layout(const arrow::DataType& type);
 
 class PrimitiveColumn {
