@@ -73,12 +73,14 @@ class Shapes:
         return f"POINT({self.number(-5, 105)} {self.number(-5, 105)})"
 
     def ring(self, x, y, radius):
+        far = [self.chance.uniform(0.3, 1) for _ in range(self.chance.randint(3, 12))]
         # Of many edges few lie in a cell.
-        corners = self.chance.randint(3, 12) if self.chance.random() < 0.8 else self.chance.randint(40, 200)
+        if len(far) % 4 == 0:
+            far = [0.3 + 0.7 * math.sin(i * i) ** 2 for i in range(16 * len(far))]
         points = []
-        for i in range(corners):
-            angle, far = 2 * math.pi * i / corners, radius * self.chance.uniform(0.3, 1)
-            points.append(f"{x + far * math.cos(angle):.4f} {y + far * math.sin(angle):.4f}")
+        for i, part in enumerate(far):
+            angle = 2 * math.pi * i / len(far)
+            points.append(f"{x + radius * part * math.cos(angle):.4f} {y + radius * part * math.sin(angle):.4f}")
         return f"({', '.join([*points, points[0]])})"
 
     def box(self, x, y, w, h):

@@ -486,7 +486,7 @@ tb_grid_choose(PlannerInfo *root, const TbGridClause *clause, double points, dou
 		if (size < smallest)
 			continue;
 		average = averages_of(sample, clause, size);
-		if (average.most > TB_MOST_GRID_CELLS / 4)
+		if (average.most > TB_MOST_GRID_CELLS / 4.0)
 			continue;
 		ns = shapes * average.entries * (ENTRY_NS + bytes * BYTE_NS) +
 			points * shapes * Min(average.area / area, 1) * CANDIDATE_NS;
