@@ -73,11 +73,14 @@ class Shapes:
         return f"POINT({self.number(-5, 105)} {self.number(-5, 105)})"
 
     def ring(self, x, y, radius):
-        corners = self.chance.randint(3, 12)
+        far = [self.chance.uniform(0.3, 1) for _ in range(self.chance.randint(3, 12))]
+        # Of many edges few lie in a cell.
+        if len(far) % 4 == 0:
+            far = [0.3 + 0.7 * math.sin(i * i) ** 2 for i in range(16 * len(far))]
         points = []
-        for i in range(corners):
-            angle, far = 2 * math.pi * i / corners, radius * self.chance.uniform(0.3, 1)
-            points.append(f"{x + far * math.cos(angle):.4f} {y + far * math.sin(angle):.4f}")
+        for i, part in enumerate(far):
+            angle = 2 * math.pi * i / len(far)
+            points.append(f"{x + radius * part * math.cos(angle):.4f} {y + radius * part * math.sin(angle):.4f}")
         return f"({', '.join([*points, points[0]])})"
 
     def box(self, x, y, w, h):
@@ -135,12 +138,17 @@ def load(session, chance, npoints, nshapes, index):
 
 def methods(plan):
     """The method of each join of ours in the plan."""
+    return [join["Join"] for join in joins(plan)]
+
+
+def joins(plan):
+    """What EXPLAIN says of each join of ours."""
     found = []
 
     def walk(group):
         for name, value in group.items():
             if isinstance(value, dict) and name.startswith("Depth"):
-                found.append(value["Join"])
+                found.append(value)
                 walk(value)
 
     for node in plan_nodes(plan):
@@ -276,6 +284,50 @@ def check_reason(checks):
     checks.note("why_not", None if any("not known to be points" in reason for _, reason in reasons) else f"it says {reasons}")
 
 
+def check_figures(checks):
+    """EXPLAIN ANALYZE: a point meets the few shapes in whose cells it lies, not all."""
+    session = checks.plain
+    session.query("DROP TABLE IF EXISTS p, z, owners")
+    session.query("CREATE TABLE p AS SELECT i AS id, st_makepoint(i * 7919 % 100003 / 2500.0, i::int8 * 104729 % 100003 / 2500.0)"
+                  "::geometry(Point) AS g FROM generate_series(1, 5000) i")
+    session.query("CREATE TABLE z AS SELECT i AS id, st_buffer(st_makepoint(i % 40 + 0.5, i / 40 + 0.5), 0.6, 25) AS g "
+                  "FROM generate_series(0, 1599) i")
+    session.query("CREATE INDEX ON z USING gist (g)")
+    session.query("VACUUM ANALYZE p, z")
+    for on, most in (("st_contains(z.g, p.g)", 8), ("st_intersects(z.g, p.g)", 8), ("st_dwithin(z.g, p.g, 0.5)", 40)):
+        matches = int(checks.plain.value(f"SELECT count(*) FROM p JOIN z ON {on}"))
+        for query in ("SELECT count(*) FROM p JOIN z ON {on}", "SELECT count(*), count(z.id), sum(z.id) FROM p LEFT JOIN z ON {on}",
+                      "SELECT count(*) FROM p WHERE EXISTS (SELECT FROM z WHERE {on})"):
+            sql = query.format(on=on)
+            checks.compare(sql, True, False)
+            plan = json.loads(checks.forced.value(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}"))[0]["Plan"]
+            candidates = joins(plan)[0]["Grid Candidates"]
+            # EXISTS stops at the first match.
+            least = 1 if "EXISTS" in sql else matches
+            checks.note(sql, None if least <= candidates <= most * 5000 else
+                        f"{candidates} candidates for {matches} matches of 5000 points")
+    session.query("DROP TABLE p, z")
+
+
+def check_nearest(checks):
+    """The rows nearest to a point are sorted on a device, for each row of a LATERAL too; or found within a distance."""
+    load(checks.plain, random.Random(7), 4000, 33, index=False)
+    by = "g <-> 'POINT(50 50)'"
+    near = ("SELECT z.id, p.id AS near, st_distance(z.g, p.g) AS far, "
+            "row_number() OVER (PARTITION BY z.id ORDER BY z.g <-> p.g, p.id) AS place FROM p JOIN z ON st_dwithin(p.g, z.g, 5)")
+    for sql in (f"SELECT id, {by} FROM p WHERE g IS NOT NULL ORDER BY {by}, id LIMIT 7",
+                "SELECT id FROM p WHERE g IS NOT NULL ORDER BY st_distance(g, 'POINT(0 0)'), id LIMIT 7",
+                "SELECT z.id, n.id FROM (SELECT * FROM z WHERE id < 5) z CROSS JOIN LATERAL "
+                "(SELECT p.id FROM p WHERE p.g IS NOT NULL ORDER BY p.g <-> z.g, p.id LIMIT 3) n",
+                f"SELECT id, near, far FROM ({near}) found WHERE place <= 3"):
+        checks.compare(sql, "st_dwithin" in sql)
+        plan = [row[0] for row in checks.forced.query(f"EXPLAIN {sql}")]
+        checks.note(sql, None if any("(GpuSort)" in line for line in plan) else "no GpuSort in\n" + "\n".join(plan))
+    reasons = checks.forced.query("SELECT reason FROM turbine.why_not('SELECT z.id, n.id FROM z CROSS JOIN LATERAL "
+                                  "(SELECT p.id FROM p ORDER BY p.g <-> z.g LIMIT 3) n')")
+    checks.note("why_not", None if any("laterally" in reason for reason, in reasons) else f"it says {reasons}")
+
+
 def check_sessions(checks):
     load(checks.plain, random.Random(6), 4000, 300, index=True)
 
@@ -328,6 +380,8 @@ def main():
         check_far_and_large(checks)
         check_what_no_grid_places(checks)
         check_reason(checks)
+        check_figures(checks)
+        check_nearest(checks)
         check_sessions(checks)
         check_recipes(server, checks)
         print(f"{checks.grids} queries had a grid, {checks.in_vain} of them fell back", flush=True)

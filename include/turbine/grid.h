@@ -36,8 +36,8 @@ typedef enum TbGridKind
 	TB_GRID_EDGES,	   /* GEOMETRY: what decides a predicate for points of one cell
 						* (src/rt/grid_edges.h); args: as of TB_GRID_CELL. Only an
 						* output of BUILD, which writes the value itself */
-	TB_GRID_FILLED,	   /* BOOL: whether some point of the cell may be in the shape, or on its
-						* edges; args: as of TB_GRID_CELL */
+	TB_GRID_FILLED, /* BOOL: whether some point of the cell may be in the shape, or on its
+					 * edges; args: as of TB_GRID_CELL */
 	/* BOOL: a predicate of a shape's edges in the cell of the point; args: edges, point.
 	 * Raise where PostgreSQL decides. */
 	TB_GRID_CONTAINS,

@@ -363,13 +363,13 @@ typedef struct TbPipelineArgs
 	uint64_t	tuple_capacity;
 	uint64_t	ntuples; /* starts as 0 */
 	/* out */
-	uint64_t	rows_passed;			 /* rows that passed the filters before the first
-										  * join; += */
-	uint64_t	join_rows[TB_MAX_JOINS]; /* tuples after each join and its filters; += */
-	uint64_t	join_candidates[TB_MAX_JOINS]; /* pairs whose residual was asked, of joins that
-												* have one and are not UNIQUE; += */
-	uint32_t	errors;					 /* TB_ERR_*; |= */
-	uint32_t	reserved;
+	uint64_t	rows_passed;				/* rows that passed the filters before the first
+											 * join; += */
+	uint64_t	join_rows[TB_MAX_JOINS];	/* tuples after each join and its filters; += */
+	uint64_t join_candidates[TB_MAX_JOINS]; /* pairs whose residual was asked, of joins that
+											 * have one and are not UNIQUE; += */
+	uint32_t errors;						/* TB_ERR_*; |= */
+	uint32_t reserved;
 	/*
 	 * Null, or set by another thread when nobody wants the result any more. Joins of
 	 * one tile may make any number of tuples, or look at any number of candidates, so

@@ -900,25 +900,25 @@ typedef struct TbQueryDone
 	uint64_t transfer_us;
 	uint64_t decode_us;
 	uint64_t compute_us;
-	uint64_t finish_us;			 /* merging and writing groups; building a table */
+	uint64_t finish_us;			  /* merging and writing groups; building a table */
 	uint64_t table_grows;
-	uint64_t table_bytes;		 /* BUILD */
-	uint32_t table_kind;		 /* BUILD: TbTableKind */
-	uint32_t table_chained;		 /* BUILD: some rows have equal keys */
-	uint32_t table_kept;		 /* BUILD: an earlier query has built it */
-	uint32_t cached_columns;	 /* that were read */
-	uint64_t join_rows[16];		 /* tuples after each join */
+	uint64_t table_bytes;		  /* BUILD */
+	uint32_t table_kind;		  /* BUILD: TbTableKind */
+	uint32_t table_chained;		  /* BUILD: some rows have equal keys */
+	uint32_t table_kept;		  /* BUILD: an earlier query has built it */
+	uint32_t cached_columns;	  /* that were read */
+	uint64_t join_rows[16];		  /* tuples after each join */
 	uint64_t join_candidates[16]; /* pairs whose residual was asked, of joins that have one
 								   * and are not UNIQUE */
-	uint64_t cached_bytes;		 /* of cached columns that were read */
-	uint64_t excluded_by_order;	 /* segments that were taken and not read: all rows come
-								  * after those that the result plan's limit leaves */
+	uint64_t cached_bytes;		  /* of cached columns that were read */
+	uint64_t excluded_by_order;	  /* segments that were taken and not read: all rows come
+								   * after those that the result plan's limit leaves */
 	uint64_t blocks_excluded_by_order;
-	uint64_t sort_us;			 /* result plan: windows, order, limit */
-	uint64_t rows_sorted;		 /* rows that it was given */
-	uint64_t rows_sorted_on_gpu; /* by its windows and its order; 0: the host has sorted */
-	uint64_t windows_on_gpu;	 /* window functions that it computed */
-	uint64_t rows_continued;	 /* rows that the continuation was given */
+	uint64_t sort_us;			  /* result plan: windows, order, limit */
+	uint64_t rows_sorted;		  /* rows that it was given */
+	uint64_t rows_sorted_on_gpu;  /* by its windows and its order; 0: the host has sorted */
+	uint64_t windows_on_gpu;	  /* window functions that it computed */
+	uint64_t rows_continued;	  /* rows that the continuation was given */
 	uint64_t continuation_us;
 	TbKeyBounds key_bounds[TB_MAX_KEY_BOUNDS]; /* BUILD */
 	uint64_t	file_batches;				   /* of parts that are files */

@@ -81,7 +81,8 @@ RT_INLINE double greater(double a, double b) { return a > b ? a : b; }
 /* Writes a ring: its items as they come, then its head. */
 class RingWriter {
  public:
-  RT_INLINE_MEMBER RingWriter(const Cell& cell, Out* out) : cell_(cell), out_(out), head_at_(out->reserve<ReducedRing>()) {}
+  RT_INLINE_MEMBER RingWriter(const Cell& cell, Out* out)
+      : cell_(cell), out_(out), head_at_(out->reserve<ReducedRing>()) {}
 
   RT_INLINE_MEMBER void add_edge(double x1, double y1, double x2, double y2) {
     if (x1 == x2 && y1 == y2) return;

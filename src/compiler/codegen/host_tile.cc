@@ -71,8 +71,7 @@ Value* HostTile::begin_tuple(const TupleBatch& b, Value* k, llvm::MDNode* access
   return place;
 }
 
-void HostTile::keep_tuples(const char* name, TupleBatch& b, llvm::function_ref<Value*()> keeps,
-                           const Ahead* ahead) {
+void HostTile::keep_tuples(const char* name, TupleBatch& b, llvm::function_ref<Value*()> keeps, const Ahead* ahead) {
   Carried end = emit_loop(rows_, name, ir_.getInt64(0), b.count, {ir_.getInt64(0), ir_.getInt32(0)},
                           [&](Value* k, const Carried& now) -> Carried {
                             if (ahead) {

@@ -316,7 +316,8 @@ RowEmitter::ColumnPlace RowEmitter::payload_place(uint32_t column) {
 void RowEmitter::prefetch_text(uint32_t column, bool bytes) {
   constexpr uint64_t kLine = 64, kLines = 4;
   auto prefetch = [&](Value* at) {
-    ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()}, {at, ir_.getInt32(0), ir_.getInt32(3), ir_.getInt32(1)});
+    ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()},
+                        {at, ir_.getInt32(0), ir_.getInt32(3), ir_.getInt32(1)});
   };
   const ColumnPlace place = payload_place(column);
   if (!bytes) return prefetch(place.value);
@@ -765,19 +766,18 @@ RowValue RowEmitter::eval_grid(const TbExpr& e, Value* active) {
     out.length = ir_.CreateLoad(ir_.getInt32Ty(), operands.back());
     return out;
   }
-  const char* symbol = e.index == TB_GRID_CELLS    ? "rt_grid_cells" :
-                       e.index == TB_GRID_POINT    ? "rt_grid_point" :
-                       e.index == TB_GRID_CONTAINS ? "rt_grid_contains" :
-                       e.index == TB_GRID_COVERS   ? "rt_grid_covers" :
-                                                     "rt_grid_intersects";
+  const char* symbol = e.index == TB_GRID_CELLS      ? "rt_grid_cells"
+                       : e.index == TB_GRID_POINT    ? "rt_grid_point"
+                       : e.index == TB_GRID_CONTAINS ? "rt_grid_contains"
+                       : e.index == TB_GRID_COVERS   ? "rt_grid_covers"
+                                                     : "rt_grid_intersects";
   Value* wanted = and_maybe(active, not_null(out));
   operands.push_back(error_slot());
   ir_.CreateStore(ir_.getInt32(0), error_slot());
   auto call = [&]() -> Carried { return {call_rt(symbol, operands)}; };
   // A predicate costs more than a branch.
-  out.value = wanted && tb_grid_is_predicate(e.index) ?
-                  emit_if(*this, "in_cell", wanted, {ir_.getFalse()}, call)[0] :
-                  call()[0];
+  out.value = wanted && tb_grid_is_predicate(e.index) ? emit_if(*this, "in_cell", wanted, {ir_.getFalse()}, call)[0]
+                                                      : call()[0];
   add_errors(ir_.CreateLoad(ir_.getInt32Ty(), error_slot()), wanted);
   return out;
 }

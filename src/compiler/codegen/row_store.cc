@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "compiler/codegen/loop_emitter.h"
 #include "turbine/grid.h"
 #include "turbine/kernel.h"
 

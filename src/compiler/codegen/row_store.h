@@ -8,6 +8,7 @@
 #pragma once
 
 #include "compiler/codegen/key_values.h"
+#include "compiler/codegen/loop_emitter.h"
 
 namespace turbine {
 

@@ -410,7 +410,8 @@ class SinkCheck {
     check_barriers();
     for (size_t i = 0; i < p_.keys().size(); i++) check_value("key", i, p_.keys()[i], visible_);
     for (size_t i = 0; i < p_.aggs().size(); i++) check_agg(i, p_.aggs()[i]);
-    for (size_t i = 0; i < p_.outputs().size(); i++) check_value("output", i, p_.outputs()[i], visible_, p_.sink() == TB_SINK_BUILD);
+    for (size_t i = 0; i < p_.outputs().size(); i++)
+      check_value("output", i, p_.outputs()[i], visible_, p_.sink() == TB_SINK_BUILD);
     check_sink();
   }
 

@@ -760,8 +760,8 @@ show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 		if (series_of(shower->run, inner) >= 0)
 			show_candidates(shower, done, number,
 							number == 0 ? done->rows_passed : done->join_rows[number - 1]);
-		show_joined_rows(is_last ? outer->info.work.reaching : -1,
-						 done->join_rows[number], es);
+		show_joined_rows(is_last ? outer->info.work.reaching : -1, done->join_rows[number],
+						 es);
 	}
 	if (!shared)
 	{

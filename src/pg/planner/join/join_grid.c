@@ -306,8 +306,8 @@ edge_kind(Expr *condition, const TbGridClause *clause, uint32 *kind)
 static bool
 split_clause(const RestrictInfo *rinfo, Relids outer, Relids inner, TbGridClause *clause)
 {
-	List *args;
-	bool  reversed;
+	List  *args;
+	bool   reversed;
 	uint32 kind;
 
 	if (!read_predicate(rinfo->clause, &args, &clause->radius))
@@ -379,7 +379,8 @@ tb_grid_is_missed(PlannerInfo *root, List *conditions, Relids outer, Relids inne
 #define ENTRY_BYTES 120
 #define EDGES_COPIES 2
 
-/* Of a box, the shape in it has about this part of the cells that do not lie at its sides. */
+/* Of a box, the shape in it has about this part of the cells that do not lie at its sides.
+ */
 #define FILLED_PART 0.6
 #define TOO_LARGE 1000
 
@@ -457,17 +458,19 @@ least_size(const Sample *sample, double radius)
 	return far / (1 << 24);
 }
 
-TbGrid
+TbGrid *
 tb_grid_choose(PlannerInfo *root, const TbGridClause *clause, double points, double shapes)
 {
 	const Sample *sample = sample_of(root, clause->shape);
-	TbGrid		  grid = {.size = 1, .entries = 1};
+	TbGrid		 *grid = palloc0(sizeof(TbGrid));
 	double		  least = INFINITY;
 	double		  area;
 	double		  bytes;
 	double		  smallest;
 
+	grid->clause = *clause;
 	/* Of an empty table any size will do. */
+	grid->size = grid->entries = 1;
 	if (sample == NULL || sample->nboxes == 0)
 		return grid;
 	area = area_of(sample, clause->radius);
@@ -483,7 +486,7 @@ tb_grid_choose(PlannerInfo *root, const TbGridClause *clause, double points, dou
 		if (size < smallest)
 			continue;
 		average = averages_of(sample, clause, size);
-		if (average.most > TB_MOST_GRID_CELLS / 4)
+		if (average.most > TB_MOST_GRID_CELLS / 4.0)
 			continue;
 		ns = shapes * average.entries * (ENTRY_NS + bytes * BYTE_NS) +
 			points * shapes * Min(average.area / area, 1) * CANDIDATE_NS;
@@ -494,8 +497,8 @@ tb_grid_choose(PlannerInfo *root, const TbGridClause *clause, double points, dou
 		if (ns < least)
 		{
 			least = ns;
-			grid.size = size;
-			grid.entries = average.entries;
+			grid->size = size;
+			grid->entries = average.entries;
 		}
 	}
 	return grid;
@@ -514,13 +517,13 @@ translate_number(TbTranslator *t, double number, TbValue *value)
 
 /* The cell that a point lies in. */
 static bool
-add_point_cell(const TbGridClause *clause, const TbGrid *grid, TbTranslator *t, uint32 join)
+add_point_cell(const TbGrid *grid, TbTranslator *t, uint32 join)
 {
 	TbTypeInfo key = {TB_TYPE_INT8, 0, 0};
 	TbValue	   args[2];
 	TbValue	   cell;
 
-	if (!tb_translate(t, clause->point, &args[0]) ||
+	if (!tb_translate(t, grid->clause.point, &args[0]) ||
 		!translate_number(t, grid->size, &args[1]))
 		return false;
 	cell = tb_builder_expr(t->builder, TB_EXPR_GRID, key, TB_GRID_POINT, lengthof(args),
@@ -531,7 +534,7 @@ add_point_cell(const TbGridClause *clause, const TbGrid *grid, TbTranslator *t, 
 
 /* A row for each cell that the shape has, behind the side's own joins. */
 static bool
-add_shape_cells(const TbGridClause *clause, TbGrid *grid, TbTranslator *t)
+add_shape_cells(TbGrid *grid, TbTranslator *t)
 {
 	TbTypeInfo number = {TB_TYPE_INT4, 0, 0};
 	TbTypeInfo key = {TB_TYPE_INT8, 0, 0};
@@ -539,8 +542,8 @@ add_shape_cells(const TbGridClause *clause, TbGrid *grid, TbTranslator *t)
 	TbValue	   value;
 	uint32	   series;
 
-	if (!tb_translate(t, clause->shape, &args[0]) ||
-		!translate_number(t, clause->radius, &args[1]) ||
+	if (!tb_translate(t, grid->clause.shape, &args[0]) ||
+		!translate_number(t, grid->clause.radius, &args[1]) ||
 		!translate_number(t, grid->size, &args[2]))
 		return false;
 	/* As many as it has. */
@@ -557,12 +560,12 @@ add_shape_cells(const TbGridClause *clause, TbGrid *grid, TbTranslator *t)
 }
 
 bool
-tb_grid_add_keys(const TbGridClause *clause, TbGrid *grid, TbTranslator *outer,
-				 uint32 join, TbTranslator *inner, const char **reason)
+tb_grid_add_keys(TbGrid *grid, TbTranslator *outer, uint32 join, TbTranslator *inner,
+				 const char **reason)
 {
-	if (!add_point_cell(clause, grid, outer, join))
+	if (!add_point_cell(grid, outer, join))
 		*reason = outer->reason;
-	else if (!add_shape_cells(clause, grid, inner))
+	else if (!add_shape_cells(grid, inner))
 		*reason = inner->reason;
 	else
 		return true;
@@ -586,16 +589,54 @@ leave_out_cells(TbGrid *grid, TbTranslator *inner)
 	tb_builder_add_filter(inner->builder, &value);
 }
 
-bool
-tb_grid_edges(const TbGridClause *clause, TbGrid *grid, Expr *condition,
-			  TbTranslator *inner, TbValue *edges, uint32 *kind)
+/* A condition that edges decide: what the inner program computes of the shape, and the
+ * outer one of that and the point. False: it is none. */
+static bool
+translate_by_edges(TbGrid *grid, Expr *condition, TbTranslator *outer, uint32 join,
+				   TbTranslator *inner, TbValue *value)
 {
 	TbTypeInfo geometry = {TB_TYPE_GEOMETRY, 0, 0};
+	TbTypeInfo boolean = {TB_TYPE_BOOL, 0, 0};
+	TbValue	   edges;
+	TbValue	   args[2];
+	uint32	   kind;
 
-	if (!edge_kind(condition, clause, kind))
+	if (!edge_kind(condition, &grid->clause, &kind) ||
+		!tb_translate(outer, grid->clause.point, &args[1]))
 		return false;
-	*edges = tb_builder_expr(inner->builder, TB_EXPR_GRID, geometry, TB_GRID_EDGES,
-							 lengthof(grid->cell), grid->cell, grid->cell[0].nullable);
+	edges = tb_builder_expr(inner->builder, TB_EXPR_GRID, geometry, TB_GRID_EDGES,
+							lengthof(grid->cell), grid->cell, grid->cell[0].nullable);
 	leave_out_cells(grid, inner);
+	args[0] = tb_builder_payload(outer->builder, join,
+								 tb_builder_add_output(inner->builder, edges.expr),
+								 geometry, edges.nullable);
+	*value = tb_builder_expr(outer->builder, TB_EXPR_GRID, boolean, kind, lengthof(args),
+							 args, args[0].nullable || args[1].nullable);
+	return true;
+}
+
+bool
+tb_grid_residual(TbGrid *grid, List *conditions, TbTranslator *outer, uint32 join,
+				 TbTranslator *inner, TbValue *residual)
+{
+	TbTypeInfo boolean = {TB_TYPE_BOOL, 0, 0};
+	TbValue	  *values = palloc((list_length(conditions) + 1) * sizeof(TbValue));
+	List	  *others = NIL;
+	int		   n = 0;
+	bool	   nullable = false;
+	ListCell  *lc;
+
+	foreach(lc, conditions)
+		if (translate_by_edges(grid, lfirst(lc), outer, join, inner, &values[n]))
+			n++;
+		else
+			others = lappend(others, lfirst(lc));
+	if (others != NIL && !tb_translate(outer, make_ands_explicit(others), &values[n++]))
+		return false;
+	for (int i = 0; i < n; i++)
+		nullable |= values[i].nullable;
+	*residual = n == 1 ?
+		values[0] :
+		tb_builder_expr(outer->builder, TB_EXPR_AND, boolean, 0, n, values, nullable);
 	return true;
 }

@@ -144,9 +144,7 @@ typedef struct SideJoin
 	bool		 matching; /* its conditions are being translated */
 	TbStageJoin *shown;
 	List		*stored;   /* StoredKey: the keys of its join table */
-	bool		 by_grid;  /* a cell is the only key */
-	TbGridClause grid_clause; /* by_grid: what has made it so */
-	TbGrid		 grid;
+	TbGrid		*grid;	   /* one of its cells is the only key; NULL: it is not */
 } SideJoin;
 
 typedef struct StoredKey
@@ -366,53 +364,6 @@ add_key(TbJoinProgram *program, JoinSide *side, SideJoin *join, const RestrictIn
 	return true;
 }
 
-/* A condition that edges in the point's cell decide, without the whole shape. False: they
- * cannot decide this one. */
-static bool
-add_by_edges(JoinSide *side, SideJoin *join, Expr *clause, TbValue *value)
-{
-	TbTypeInfo boolean = {TB_TYPE_BOOL, 0, 0};
-	TbValue	   edges;
-	TbValue	   args[2];
-	uint32	   kind;
-
-	if (!join->by_grid ||
-		!tb_grid_edges(&join->grid_clause, &join->grid, clause, &join->inner->t, &edges,
-					   &kind) ||
-		!tb_translate(&side->t, join->grid_clause.point, &args[1]))
-		return false;
-	args[0] = add_payload(side, join, edges.expr, edges.info, edges.nullable);
-	*value = tb_builder_expr(side->t.builder, TB_EXPR_GRID, boolean, kind, lengthof(args),
-							 args, args[0].nullable || args[1].nullable);
-	return true;
-}
-
-/* All of the conditions, of which there is at least one. */
-static bool
-translate_conditions(JoinSide *side, SideJoin *join, List *clauses, TbValue *value)
-{
-	TbTypeInfo boolean = {TB_TYPE_BOOL, 0, 0};
-	List	  *plain = NIL;
-	TbValue	  *all = palloc((list_length(clauses) + 1) * sizeof(TbValue));
-	int		   n = 0;
-	bool	   nullable = false;
-	ListCell  *lc;
-
-	foreach(lc, clauses)
-		if (add_by_edges(side, join, lfirst(lc), &all[n]))
-			n++;
-		else
-			plain = lappend(plain, lfirst(lc));
-	if (plain != NIL && !tb_translate(&side->t, make_ands_explicit(plain), &all[n++]))
-		return false;
-	*value = all[0];
-	for (int i = 0; i < n; i++)
-		nullable |= all[i].nullable;
-	if (n > 1)
-		*value = tb_builder_expr(side->t.builder, TB_EXPR_AND, boolean, 0, n, all, nullable);
-	return true;
-}
-
 static bool
 add_residual(TbJoinProgram *program, JoinSide *side, SideJoin *join, List *clauses,
 			 TbValue *residual)
@@ -422,7 +373,9 @@ add_residual(TbJoinProgram *program, JoinSide *side, SideJoin *join, List *claus
 
 	/* Of a semijoin's or antijoin's columns nothing may be used again elsewhere. */
 	join->matching = true;
-	ok = translate_conditions(side, join, clauses, residual);
+	ok = join->grid != NULL ? tb_grid_residual(join->grid, clauses, &side->t, join->index,
+											   &join->inner->t, residual) :
+							  tb_translate(&side->t, make_ands_explicit(clauses), residual);
 	join->matching = false;
 	side->t.shared = shared;
 	join->shown->others = clauses;
@@ -454,17 +407,17 @@ static bool
 add_grid(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids outer)
 {
 	const TbTreeJoin *of = join->join;
+	TbGridClause	  clause;
 
 	if (of->kind == TB_JOIN_FULL ||
-		tb_grid_find(program->root, of->conditions, outer, of->inner->relids,
-					 &join->grid_clause) == NULL)
+		tb_grid_find(program->root, of->conditions, outer, of->inner->relids, &clause) ==
+			NULL)
 		return true;
-	join->grid = tb_grid_choose(program->root, &join->grid_clause,
-								side->tree->probe_side->rows, of->inner->rows);
-	join->by_grid = true;
-	join->inner->entries = join->grid.entries;
-	return tb_grid_add_keys(&join->grid_clause, &join->grid, &side->t, join->index,
-							&join->inner->t, &program->reason);
+	join->grid = tb_grid_choose(program->root, &clause, side->tree->probe_side->rows,
+								of->inner->rows);
+	join->inner->entries = join->grid->entries;
+	return tb_grid_add_keys(join->grid, &side->t, join->index, &join->inner->t,
+							&program->reason);
 }
 
 /* Keys, then what is left as the residual. */
@@ -765,7 +718,7 @@ describe_joins(TbStage *stage, const JoinSide *side, double rows)
 
 		stage->joins = lappend(stage->joins, join->shown);
 		stage->info.work.probes += rows;
-		if (join->by_grid)
+		if (join->grid != NULL)
 			stage->info.work.candidates += Max(rows, join->join->rows) * TB_GRID_CANDIDATES;
 		else if (join->shown->keys == NIL)
 			stage->info.work.candidates += rows * join->join->inner->rows;
