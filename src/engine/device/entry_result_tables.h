@@ -49,7 +49,8 @@ class EntryResultTables {
     const auto known = tables_.find(key);
     if (known != tables_.end() && known->second.entries >= entries) return &known->second.memory;
     if (no_memory_) return nullptr;
-    const uint64_t room = known == tables_.end() ? entries : std::clamp(2 * known->second.entries, entries, kMostEntries);
+    const uint64_t room = known == tables_.end() ? entries
+                                                 : std::clamp(2 * known->second.entries, entries, kMostEntries);
     std::optional<Memory> memory = allocate_((room + 1) * record_size);
     if (!memory) {
       no_memory_ = true;

@@ -325,7 +325,8 @@ supervise(void)
 		return POLL_STARTING_MS;
 	tb_pin_keepers_step();
 	/* What was cached before comes first. */
-	return tb_cache_autoload_step() || tb_wanted_load_step() ? POLL_LOADING_MS : TB_DEVICES_LOOK_MS;
+	return tb_cache_autoload_step() || tb_wanted_load_step() ? POLL_LOADING_MS :
+															   TB_DEVICES_LOOK_MS;
 }
 
 /* Backends wake the supervisor by it. */
