@@ -1,6 +1,6 @@
 /*
- * wire_sizes.h - the sizes of wire.h's messages, which both sides compile: a change that was not meant stops the build.
- * Included by wire.h alone.
+ * wire_sizes.h - the sizes of wire.h's messages: a change that was not meant stops the
+ * build. Included by wire.h alone.
  */
 #ifndef TURBINE_WIRE_SIZES_H
 #define TURBINE_WIRE_SIZES_H

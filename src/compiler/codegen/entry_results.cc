@@ -5,8 +5,6 @@
  * Called by RowEmitter::eval. It must never note a result whose evaluation has raised: the next row with that text
  * has to raise, too.
  */
-#include <llvm/IR/Intrinsics.h>
-
 #include <cstddef>
 
 #include "compiler/codegen/loop_emitter.h"
@@ -109,9 +107,8 @@ RowValue RowEmitter::eval_by_entry(uint32_t expr, Value* active) {
   Value* result = result_place(place);
   Value* known = ir_.CreateLoad(ir_.getIntNTy(8 * place.width), result);
 
-  // The first row with this text computes it.
-  Value* missing = ir_.CreateIntrinsic(llvm::Intrinsic::expect, {ir_.getInt1Ty()},
-                                       {ir_.CreateIsNull(known), ir_.getFalse()});
+  // The first row with this text computes it; all rows do if there is no table, so neither way is called unlikely.
+  Value* missing = ir_.CreateIsNull(known);
   RowValue computed;
   Value* errors = nullptr;
   const Carried out = emit_if(*this, "entry", and_maybe(active, missing), {known, ir_.getInt32(0)}, [&]() -> Carried {

@@ -806,7 +806,8 @@ RowValue RowEmitter::eval_point(const TbExpr& e, Value* active) {
 
 /* What several expressions use is evaluated once where it can be: once in each function. */
 RowValue RowEmitter::eval(uint32_t expr, Value* active) {
-  const bool shared = parts_->is_shared(expr);
+  // Several aggregates may have one argument: the optimizer does not join two look-ups that may note a result.
+  const bool shared = parts_->is_shared(expr) || has_entry_result(expr);
   if (shared) {
     const auto found = known_.find(expr);
     if (found != known_.end() && is_narrowed_from(active, found->second.active)) return found->second.value;

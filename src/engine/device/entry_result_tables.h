@@ -28,8 +28,8 @@ namespace turbine {
 template <class Memory>
 class EntryResultTables {
  public:
-  /* Larger dictionaries have no tables: their texts come again so seldom that looking a result up, which waits for
-   * memory, costs more than computing it from texts that lie side by side. */
+  /* Larger dictionaries have no tables: most of their texts come again so seldom that a look-up, which waits for
+   * memory, saves little. */
   static constexpr uint64_t kMostEntries = (64 << 10) - 1;
 
   /* `allocate`: so many bytes, all 0; nothing if there are none. */
