@@ -57,7 +57,8 @@ copy_postgresql() {
   cp -a "$pkglibdir"/. "$root$pkglibdir/"
   cp -a "$sharedir"/. "$root$sharedir/"
   # Debian's control files of extensions are links to /etc.
-  cp -aL "$sharedir"/extension/. "$root$sharedir/extension/"
+  find "$root$sharedir/extension" -type l -delete
+  cp -aLn "$sharedir"/extension/. "$root$sharedir/extension/"
   rm -rf "$root$pkglibdir"/{bitcode,pgxs,pg_turbine} "$root$pkglibdir"/llvmjit* "$root$sharedir/man"
   rm -f "$root$pkglibdir"/pg_turbine.so "$root$sharedir"/extension/pg_turbine*
   # Of PostGIS geometries alone, without scripts of updates: rasters would bring GDAL along.
