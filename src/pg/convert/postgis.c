@@ -149,6 +149,9 @@ refresh(void)
 bool
 tb_postgis_is_geometry(Oid typid)
 {
+	/* Nearly all types are PostgreSQL's own. */
+	if (typid < FirstNormalObjectId)
+		return false;
 	refresh();
 	return OidIsValid(postgis.geometry) && typid == postgis.geometry;
 }

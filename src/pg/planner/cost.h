@@ -31,7 +31,8 @@ typedef struct TbWork
 	double		  matches;			/* rows that come out of joins, of all */
 	double		  built;			/* rows that become a join table */
 	double		  projected;		/* rows that are returned */
-	double		  cached;			/* fraction of the pages that need not be read */
+	double		  groups;		/* that rows which reach the sink are put into; 0: none */
+	double		  cached;		/* fraction of the pages that need not be read */
 	bool		  stays_cached; /* what is read into the cache is likely to stay there */
 	double		  paid_us;		/* by scans, that reading columns now would have saved */
 	/* With a result plan that a GPU may run over rows which stay there; else 0 and charged

@@ -572,6 +572,7 @@ tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request, bool late_filt
 	TbJoinProgram *program = tb_join_program_begin(root, request->tree,
 												   late_filters ? &a.late_filters : NULL,
 												   reason);
+	TbStage		  *last;
 
 	if (program == NULL)
 		return NULL;
@@ -591,9 +592,11 @@ tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request, bool late_filt
 	}
 	/* What groups are made of. */
 	store_outputs(&a);
-	a.result->work = ((TbStage *) llast(a.result->stages))->info.work;
 	/* How many there will be. */
 	tb_analyzer_estimate_groups(root, a.result);
 	estimate_folding(root, a.result);
+	last = llast(a.result->stages);
+	last->info.work.groups = a.result->groups;
+	a.result->work = last->info.work;
 	return a.result;
 }

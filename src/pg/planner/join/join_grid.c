@@ -43,6 +43,7 @@
 #include "pg/planner/join/join_grid.h"
 #include "pg/planner/join/join_keys.h"
 #include "pg/planner/planning.h"
+#include "pg/shmem/device_list.h"
 
 /* ---- A look at a column ---- */
 
@@ -373,9 +374,12 @@ tb_grid_is_missed(PlannerInfo *root, List *conditions, Relids outer, Relids inne
 #define BYTE_NS 0.2
 #define CANDIDATE_NS 80
 
-/* Of all entries together. Without its edges an entry has about so many; edges on borders
- * are in the entries of several cells. */
-#define MOST_BYTES (1024.0 * 1024 * 1024)
+/* Of all entries together: a part of the memory of queries, never less than the first nor
+ * more than the last, since places of texts in a join table have 32 bits. Without its edges
+ * an entry has about ENTRY_BYTES; edges on borders are in the entries of several cells. */
+#define LEAST_BYTES (1024.0 * 1024 * 1024)
+#define MEMORY_PART 0.125
+#define MOST_BYTES (3 * LEAST_BYTES)
 #define ENTRY_BYTES 120
 #define EDGES_COPIES 2
 
@@ -458,12 +462,24 @@ least_size(const Sample *sample, double radius)
 	return far / (1 << 24);
 }
 
+static double
+most_bytes(void)
+{
+	TbDeviceInfo devices[TB_MAX_DEVICES];
+	double		 budget = 0;
+
+	if (tb_devices_snapshot(devices, TB_MAX_DEVICES) > 0)
+		budget = (double) devices[TB_DEVICE_HOST].memory_budget;
+	return Min(Max(budget * MEMORY_PART, LEAST_BYTES), MOST_BYTES);
+}
+
 TbGrid *
 tb_grid_choose(PlannerInfo *root, const TbGridClause *clause, double points, double shapes)
 {
 	const Sample *sample = sample_of(root, clause->shape);
 	TbGrid		 *grid = palloc0(sizeof(TbGrid));
 	double		  least = INFINITY;
+	double		  most = most_bytes();
 	double		  area;
 	double		  bytes;
 	double		  smallest;
@@ -492,7 +508,7 @@ tb_grid_choose(PlannerInfo *root, const TbGridClause *clause, double points, dou
 			points * shapes * Min(average.area / area, 1) * CANDIDATE_NS;
 		stored = clause->by_edges ? average.entries * ENTRY_BYTES + EDGES_COPIES * bytes :
 									average.entries * bytes;
-		if (shapes * stored > MOST_BYTES)
+		if (shapes * stored > most)
 			ns *= TOO_LARGE;
 		if (ns < least)
 		{
