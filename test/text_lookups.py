@@ -135,7 +135,7 @@ class Bench:
 
     def compare(self, ours, other, query, name=""):
         expected, found = answer(other, query), answer(ours, query)
-        self.check(f"{name}{query}", found != expected and f"{str(found)[:300]} instead of {str(expected)[:300]}")
+        self.check(f"{name}{query}", found != expected and f"{str(expected)[:300]} became {str(found)[:300]}")
 
 
 def answer(session, query):
