@@ -93,10 +93,14 @@ copy_extension() {
 }
 
 copy_repository() {
-  (cd "$repository" && git ls-files -co --exclude-standard -- test bench tools catalog |
+  # Suites run the recipes of that page.
+  (cd "$repository" && git ls-files -co --exclude-standard -- test bench tools catalog docs/spatial-joins.md |
     while read -r file; do if [ -f "$file" ]; then echo "$file"; fi; done |
     tar -cf - -T -) | tar -xf - -C "$root/repository"
   install -D "$build/tools/turbine-datagen" "$root/repository/build/tools/turbine-datagen"
+  if [ -f "$build/rt/librt_check.so" ]; then
+    install -D "$build/rt/librt_check.so" "$root/repository/build/rt/librt_check.so"
+  fi
 }
 
 copy_time_zones() {
