@@ -33,7 +33,7 @@ def parse_arguments():
     parser.add_argument("--query", default="", help="one query only: q1_1 ... q4_3, h1 ... h22, w1 ... w43")
     parser.add_argument("--sf", type=float, default=1.0)
     parser.add_argument("--runs", type=int, default=5, help="warm runs of each query")
-    parser.add_argument("--workers", type=int, default=min(16, os.cpu_count() or 2),
+    parser.add_argument("--workers", type=int, default=min(16, len(os.sched_getaffinity(0))),
                         help="parallel workers of PostgreSQL's faster plan")
     parser.add_argument("--devices", default="", help="pg_turbine.device, comma-separated; default: those there are")
     parser.add_argument("--never-vacuumed", action="store_true")
@@ -83,7 +83,7 @@ def make_engines(server, suite, devices, options):
     if not options.no_duckdb:
         try:
             log("  loading DuckDB")
-            engines.append(DuckEngine(server, SUITES[suite][2], os.cpu_count() or 2, DIALECTS.get(suite)))
+            engines.append(DuckEngine(server, SUITES[suite][2], len(os.sched_getaffinity(0)), DIALECTS.get(suite)))
         except ImportError:
             log("  DuckDB is not installed (pip install duckdb): left out")
     return engines
@@ -205,7 +205,7 @@ def main():
                 "max_parallel_workers": str(max(8, options.workers)),
                 "max_worker_processes": str(max(16, options.workers + 8)), "random_page_cost": "1.1",
                 "effective_cache_size": "12GB"}
-    report = {"processor": processor(), "processors": os.cpu_count(), "settings": vars(options), "suites": []}
+    report = {"processor": processor(), "processors": len(os.sched_getaffinity(0)), "settings": vars(options), "suites": []}
     for suite in suites:
         with cluster.Cluster("bench", settings=settings) as server:
             report["suites"].append(run_suite(server, suite, options))

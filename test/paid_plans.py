@@ -72,6 +72,23 @@ class PaidPlans:
         self.bench.equal("without the cache none is ours", self.runs_until_ours(QUERY.format("not_kept")), None)
         self.session.query("RESET pg_turbine.enable_cache")
 
+    def read_at_once(self):
+        """What stands on a GpuScan would read pages each time: groups whose columns are kept are taken at once."""
+        self.session.query(f"CREATE TABLE visits AS SELECT 'country ' || i % 50 AS country, 'currency ' || i % 9 AS currency, "
+                           f"CASE WHEN i % 80 = 0 THEN i END AS sale, (i % 1000)::numeric(12,2) AS price, i % 7 AS items, "
+                           f"i % 9000 AS visitor, i % 10 AS kind, repeat('x', 600) AS note FROM generate_series(1, {ROWS}) i")
+        self.session.query("VACUUM ANALYZE visits")
+        self.session.query("SET max_parallel_workers_per_gather = 2")
+        sql = ("SELECT country, currency, count(*), sum(price), sum(items), max(visitor), min(kind) "
+               "FROM visits WHERE sale IS NOT NULL GROUP BY country, currency")
+        plan = "\n".join(row[0] for row in self.session.query("EXPLAIN " + sql))
+        self.bench.equal(f"groups are one node, in\n{plan}", "GpuPreAgg" in plan or "GpuSort" in plan, True)
+        self.session.query("SET pg_turbine.enable_aggregate = off")
+        plan = "\n".join(row[0] for row in self.session.query("EXPLAIN " + sql))
+        self.bench.equal(f"else a GpuScan would read them, in\n{plan}", "GpuScan" in plan, True)
+        self.session.query("RESET pg_turbine.enable_aggregate")
+        self.session.query("RESET max_parallel_workers_per_gather")
+
 
 def main():
     bench = Bench()
@@ -79,6 +96,7 @@ def main():
         plans = PaidPlans(server, bench)
         plans.paid_for()
         plans.without_cache()
+        plans.read_at_once()
     print(f"{bench.passed} passed, {bench.failed} failed")
     return 1 if bench.failed else 0
 

@@ -566,8 +566,8 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_
 	if (((TbAggAnalysis *) linitial(path->custom_private))->too_large)
 		return false;
 	/* Offer it. */
+	tb_prefer_whole(root, output_rel, stages, &path->path);
 	tb_rivals_bound(root, output_rel, stages, &path->path);
-	tb_prefer_whole(output_rel, &path->path);
 	tb_offer_path(output_rel, &path->path, part, TB_GPU_PREAGG_NAME,
 				  tb_stage_relids(stages));
 	return true;

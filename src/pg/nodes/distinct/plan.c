@@ -451,8 +451,8 @@ tb_gpu_distinct_add_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *o
 							  request->target, 0, 0, children, plan, &path_methods);
 	cost_distinct(divided, path);
 	/* Offer it. */
+	tb_prefer_whole(root, output_rel, stages_of_children(children), &path->path);
 	tb_rivals_bound(root, output_rel, stages_of_children(children), &path->path);
-	tb_prefer_whole(output_rel, &path->path);
 	tb_offer_path(output_rel, &path->path, note, TB_GPU_PREAGG_NAME,
 				  tb_stage_relids(stages_of_children(list_make1(linitial(children)))));
 	return true;

@@ -241,17 +241,6 @@ note_missing_code(PlannerInfo *root, List *stages, Cost cost, const Rival *rival
 /* What a plan costs that is to be taken before another of this cost. */
 #define TAKEN_SHARE 0.9
 
-static bool
-all_stay_cached(List *stages)
-{
-	ListCell *lc;
-
-	foreach(lc, stages)
-		if (!((const TbStage *) lfirst(lc))->info.work.stays_cached)
-			return false;
-	return true;
-}
-
 /* Stages whose columns are worth a load in the background. */
 static void
 note_missing_columns(List *stages, double now, double later, const Rival *rival)
@@ -311,7 +300,7 @@ is_paid_for(PlannerInfo *root, List *stages, Cost cost, const Rival *rival)
 	double			   foregone;
 
 	if (!tb_guc_enable_cache || last->work.program.shape == 0 ||
-		tb_planning_is_recording() || !all_stay_cached(stages))
+		tb_planning_is_recording() || !tb_stages_stay_cached(stages))
 		return false;
 	note_missing_columns(stages, now, later, rival);
 	if (!tb_cost_is_promising(later, rival->us) || are_coming(stages))

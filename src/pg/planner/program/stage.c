@@ -113,6 +113,17 @@ tb_stages_stay_in_memory(List *stages)
 	return pages <= effective_cache_size;
 }
 
+bool
+tb_stages_stay_cached(List *stages)
+{
+	ListCell *lc;
+
+	foreach(lc, stages)
+		if (!((const TbStage *) lfirst(lc))->info.work.stays_cached)
+			return false;
+	return true;
+}
+
 List *
 tb_stage_sources(List *stages)
 {

@@ -103,6 +103,9 @@ extern double tb_stages_us(PlannerInfo *root, List *stages, Cost cost, bool late
 /* Whether all that the stages read stays in memory, as far as PostgreSQL knows. */
 extern bool tb_stages_stay_in_memory(List *stages);
 
+/* Whether what the stages read stays in the column cache, once it is there. */
+extern bool tb_stages_stay_cached(List *stages);
+
 /* Added for what the stages do and the user has disabled: sequential scans, joins
  * by hashing or by trying all rows. */
 extern Cost tb_cost_disabled(List *stages);
