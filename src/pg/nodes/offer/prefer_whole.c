@@ -1,5 +1,5 @@
 /*
- * prefer_whole.c - see prefer_whole.h. Called where an aggregation is offered.
+ * prefer_whole.c - see prefer_whole.h. Called where aggregations and sorts are offered.
  *
  * Owns nothing. It must drop no path of PostgreSQL's that has none of our nodes below.
  */
@@ -10,6 +10,7 @@
 #include "pg/nodes/offer/prefer_whole.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/postgres/postgres_time.h"
+#include "pg/planner/postgres/rivals.h"
 #include "pg/planner/program/stage.h"
 #include "pg/plans/our_nodes.h"
 #include "pg/settings/guc.h"
@@ -57,29 +58,33 @@ stands_on_ours(const Path *path)
 	return path != NULL;
 }
 
-/* So much more may `whole` cost than the path. `later`: its microseconds once all that can
- * be is cached. */
+/* So much more may `whole` cost than the path, of which so much is wanted. `later`: the
+ * microseconds of `whole` once all that can be is cached. */
 static double
-allowed(PlannerInfo *root, const Path *path, double later)
+allowed(PlannerInfo *root, const Path *path, Cost wanted, double later)
 {
-	return tb_cost_is_promising(later, tb_postgres_plan_us(root, path)) ? KEEPS_COLUMNS :
-																		  ABOUT_EQUAL;
+	double us = tb_postgres_plan_us(root, path) * wanted / path->total_cost;
+
+	return tb_cost_is_promising(later, us) ? KEEPS_COLUMNS : ABOUT_EQUAL;
 }
 
 void
 tb_prefer_whole(PlannerInfo *root, RelOptInfo *rel, List *stages, const Path *whole)
 {
 	bool	  keeps = tb_guc_enable_cache && tb_stages_stay_cached(stages);
-	double	  later = tb_stages_us(root, stages, whole->total_cost, true);
+	Cost	  cost = tb_rivals_wanted_cost(root, rel, whole);
+	double	  later = tb_stages_us(root, stages, cost, true);
 	ListCell *lc;
 
 	foreach(lc, rel->pathlist)
 	{
 		const Path *path = lfirst(lc);
+		Cost		wanted;
 
-		if (stands_on_ours(path) &&
-			path->total_cost * (keeps ? allowed(root, path, later) : ABOUT_EQUAL) >=
-				whole->total_cost)
+		if (!stands_on_ours(path))
+			continue;
+		wanted = tb_rivals_wanted_cost(root, rel, path);
+		if (wanted * (keeps ? allowed(root, path, wanted, later) : ABOUT_EQUAL) >= cost)
 			rel->pathlist = foreach_delete_current(rel->pathlist, lc);
 	}
 }

@@ -21,6 +21,7 @@
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
+#include "pg/nodes/offer/prefer_whole.h"
 #include "pg/nodes/sort/gpu_sort.h"
 #include "pg/nodes/sort/window.h"
 #include "pg/planner/join/join_read.h"
@@ -386,6 +387,7 @@ offer(PlannerInfo *root, UpperRelationKind step, RelOptInfo *output_rel, CustomP
 	/* The fold was offered at the step below, and it is one node that may be lost. */
 	if (tb_sort_folds_distinct(plan) && plan->request.order)
 		part = NULL;
+	tb_prefer_whole(root, output_rel, plan->input->stages, offered);
 	tb_rivals_bound(root, output_rel, plan->input->stages, offered);
 	tb_offer_path(output_rel, offered, part, TB_GPU_SORT_NAME,
 				  tb_stage_relids(plan->input->stages));

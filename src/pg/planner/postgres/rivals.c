@@ -92,9 +92,8 @@ is_limited(const PlannerInfo *root, const RelOptInfo *rel)
 	return true;
 }
 
-/* What the rows that are wanted of the path cost. */
-static Cost
-wanted_cost(const PlannerInfo *root, const RelOptInfo *rel, const Path *path)
+Cost
+tb_rivals_wanted_cost(const PlannerInfo *root, const RelOptInfo *rel, const Path *path)
 {
 	double part = 1;
 
@@ -114,7 +113,7 @@ rival_in(PlannerInfo *root, const RelOptInfo *rel, const List *paths)
 	foreach(lc, paths)
 	{
 		const Path *path = lfirst(lc);
-		Cost		cost = wanted_cost(root, rel, path);
+		Cost		cost = tb_rivals_wanted_cost(root, rel, path);
 
 		if (path->param_info != NULL || tb_path_is_disabled(path) ||
 			(best != NULL && cost >= rival.cost))
@@ -330,7 +329,7 @@ void
 tb_rivals_bound(PlannerInfo *root, const RelOptInfo *rel, List *stages, Path *path)
 {
 	Rival  rival;
-	Cost   cost = wanted_cost(root, rel, path);
+	Cost   cost = tb_rivals_wanted_cost(root, rel, path);
 	double us;
 
 	/* If the drive decides, both wait for it. */

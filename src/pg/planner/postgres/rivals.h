@@ -18,6 +18,11 @@
 extern void tb_rivals_bound(PlannerInfo *root, const RelOptInfo *rel, List *stages,
 							Path *path);
 
+/* What the rows that the query wants of the path cost: a LIMIT right above it leaves out
+ * the others. */
+extern Cost tb_rivals_wanted_cost(const PlannerInfo *root, const RelOptInfo *rel,
+								  const Path *path);
+
 /*
  * Whether any node over the `input` (a table or a join) could be faster than the rivals in
  * `rel`, for all that is known before it is planned. Planning one that is not taken is
