@@ -69,6 +69,14 @@ struct ByteVector {
     flags both = __builtin_convertvector((starts == (bytes)first) & (ends == (bytes)last), flags);
     return (uint32_t)__builtin_bit_cast(mask, both);
   }
+
+  /* How many of the window's bytes continue a character. */
+  RT_INLINE uint32_t continuing(const char* window) {
+    bytes all;
+    __builtin_memcpy(&all, window, kWidth);
+    flags set = __builtin_convertvector((all & (bytes)(uint8_t)0xc0) == (bytes)(uint8_t)0x80, flags);
+    return (uint32_t)__builtin_popcount((uint32_t)__builtin_bit_cast(mask, set));
+  }
 };
 
 RT_INLINE uint32_t confirm(uint32_t candidates, const char* window, const char* needle, uint32_t needle_length) {
@@ -125,17 +133,22 @@ RT_INLINE uint32_t find_bytes(const char* text, uint32_t length, uint32_t from, 
 /* Characters of valid UTF-8: the bytes that do not continue one. */
 RT_INLINE bool continues_character(char byte) { return ((uint8_t)byte & 0xc0) == 0x80; }
 
+/* Of 8 bytes. */
+RT_INLINE uint32_t count_continuing(uint64_t word) {
+  /* Bit 7 set and bit 6 clear, moved to each byte's lowest bit. */
+  uint64_t continuing = (word >> 7) & ~(word >> 6) & 0x0101010101010101ull;
+  return (uint32_t)((continuing * 0x0101010101010101ull) >> 56);
+}
+
 RT_INLINE uint32_t count_characters(const char* bytes, uint32_t length) {
-  uint32_t count = 0;
+  uint32_t continuing = 0;
   uint32_t at = 0;
-  for (; length - at >= 8; at += 8) {
-    uint64_t word = load_u64(bytes + at);
-    /* Bit 7 set and bit 6 clear, moved to each byte's lowest bit. */
-    uint64_t continuing = (word >> 7) & ~(word >> 6) & 0x0101010101010101ull;
-    count += 8 - (uint32_t)((continuing * 0x0101010101010101ull) >> 56);
-  }
-  for (; at < length; at++) count += continues_character(bytes[at]) ? 0 : 1;
-  return count;
+#if !defined(__NVPTX__)
+  for (; length - at >= 32; at += 32) continuing += ByteVector<32>::continuing(bytes + at);
+#endif
+  for (; length - at >= 8; at += 8) continuing += count_continuing(load_u64(bytes + at));
+  if (at < length) continuing += count_continuing(load_partial(bytes + at, length - at));
+  return length - continuing;
 }
 
 /* Byte offset of the character after `count` of them, from `from` on; the
