@@ -43,6 +43,7 @@ def parse_arguments():
     parser.add_argument("--force", action="store_true", help="offload whatever the costs say")
     parser.add_argument("--serial", action="store_true", help="also PostgreSQL without workers")
     parser.add_argument("--no-duckdb", action="store_true")
+    parser.add_argument("--no-postgres", action="store_true", help="pg_turbine and DuckDB only")
     parser.add_argument("--timeout", type=int, default=120, help="seconds a run of a query may take")
     parser.add_argument("--shared-buffers", default="2GB")
     parser.add_argument("--output", default=str(cluster.BUILD / "bench"))
@@ -70,11 +71,12 @@ def make_engines(server, suite, devices, options):
     workers = str(options.workers)
     common = {"statement_timeout": f"{options.timeout}s", "work_mem": "512MB"}
     engines = []
-    if options.serial:
+    if options.serial and not options.no_postgres:
         engines.append(PostgresEngine(server, "PostgreSQL, no workers",
                                       {**common, "pg_turbine.enabled": "off", "max_parallel_workers_per_gather": "0"}))
-    engines.append(PostgresEngine(server, f"PostgreSQL, {workers} workers",
-                                  {**common, "pg_turbine.enabled": "off", "max_parallel_workers_per_gather": workers}))
+    if not options.no_postgres:
+        engines.append(PostgresEngine(server, f"PostgreSQL, {workers} workers",
+                                      {**common, "pg_turbine.enabled": "off", "max_parallel_workers_per_gather": workers}))
     for device in devices:
         engines.append(PostgresEngine(server, f"pg_turbine, {device}",
                                       {**common, "pg_turbine.device": device,
