@@ -29,10 +29,10 @@ ifneq ($(PG),)
 export TURBINE_PG := $(PG)
 endif
 PG_BUILT = $(wildcard $(abspath $(BUILD))/pg[0-9]*/pg_turbine.so)
-# `make test` runs short forms of its suites against these versions, too: VERSIONS="17 18" makes their root file
+# `make test` runs short forms of its suites against these versions, too: VERSIONS="16 17 18" makes their root file
 # systems, which takes ten minutes each; those that are there are used.
 VERSIONS ?=
-ROOTS_MADE = $(patsubst $(TURBINE_ROOTS)/%/complete,%,$(wildcard $(TURBINE_ROOTS)/1[78]/complete))
+ROOTS_MADE = $(patsubst $(TURBINE_ROOTS)/%/complete,%,$(wildcard $(TURBINE_ROOTS)/1[678]/complete))
 PG_VERSIONS = $(sort $(PG) $(VERSIONS) $(if $(filter test,$(MAKECMDGOALS)),$(ROOTS_MADE)) \
   $(patsubst $(abspath $(BUILD))/pg%/pg_turbine.so,%,$(PG_BUILT)))
 
@@ -77,7 +77,7 @@ test: build python-packages cuda-compiler neighbour-packages
 # The same against the versions of PostgreSQL that this machine does not have, each in the root file system of a Debian
 # release; what run_all.py runs of them.
 test-versions:
-	@for version in $(or $(VERSIONS),17 18); do $(MAKE) test PG=$$version || exit 1; done
+	@for version in $(or $(VERSIONS),16 17 18); do $(MAKE) test PG=$$version || exit 1; done
 
 test-unit: build
 	@$(PYTHON) test/run_all.py layers unit

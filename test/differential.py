@@ -29,6 +29,7 @@ from random_scales import OneScaleMaker  # noqa: E402
 from random_tables import make_table  # noqa: E402
 from random_unions import Unions  # noqa: E402
 from run_sql import CACHED, DIRECT, OFF, check_counters  # noqa: E402
+from server_features import leave_out_kinds  # noqa: E402
 
 QUERIES_A_TABLE = 25
 LEAST_OFFLOADED = 0.5
@@ -167,6 +168,7 @@ def main():
     tables = options.tables or -(-options.queries // QUERIES_A_TABLE)
     passed = failed = fast = indexed = 0
     with cluster.Cluster("differential", extension=not options.stock) as server:
+        leave_out_kinds(server)
         sessions = Sessions(server, options.device, CACHED if options.cached else DIRECT)
         use = CacheUse(server, options.device) if options.cached else None
         for seed in range(options.seed, options.seed + tables):

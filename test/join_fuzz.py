@@ -28,6 +28,7 @@ import differential  # noqa: E402
 from cached_tables import CacheUse  # noqa: E402
 from random_joins import JoinMaker, define_tables, fill_tables  # noqa: E402
 from random_queries import ZONES  # noqa: E402
+from server_features import leave_out_kinds  # noqa: E402
 from run_sql import CACHED, DIRECT, check_counters  # noqa: E402
 
 SHAPES = 16     # queries of a seed, each over all sets
@@ -130,6 +131,7 @@ def main():
     # Several of these may run side by side.
     settings = {} if options.stock else {"pg_turbine.host_threads": "2"}
     with cluster.Cluster("joins", extension=not options.stock, settings=settings) as server:
+        leave_out_kinds(server)
         fuzz, seed = Fuzz(server, options), options.seed
         while fuzz.total() < options.queries and time.monotonic() < deadline:
             fuzz.run_seed(seed, lambda: time.monotonic() > deadline)

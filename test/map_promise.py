@@ -3,8 +3,9 @@
 
 For each way to change a heap block: if the block's tuple data or line pointers changed, its all-visible bit is clear; and
 wherever a bit was set again, the map page's LSN is newer than before. Read from the pages themselves with pageinspect,
-while nothing else runs, with and without checksums, on a primary and on its standby. A new version of PostgreSQL that
-breaks the promise fails here before a query is wrong. src/pg/source/heap/visibility/README.md has the proof.
+while nothing else runs, with and without checksums, on a primary and on its standby. A server without pageinspect is read
+from its files after a checkpoint, and only as a primary, since a standby's checkpoint need not write. A new version of
+PostgreSQL that breaks the promise fails here before a query is wrong. src/pg/source/heap/visibility/README.md has the proof.
 Must never: use the extension; the promise is PostgreSQL's.
 Called by: make test-map-promise, test/run_all.py.
 """
@@ -12,6 +13,7 @@ Called by: make test-map-promise, test/run_all.py.
 import contextlib
 import hashlib
 import io
+import struct
 import sys
 import time
 from pathlib import Path
@@ -20,6 +22,7 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import cluster  # noqa: E402
+import server_features  # noqa: E402
 from cache_bench import Bench  # noqa: E402
 
 # Rows leave room in each block, so that inserted rows and new versions come beside them.
@@ -51,6 +54,9 @@ HEADERS_ONLY = (
     "VACUUM t",
 )
 CATCH_UP_SECONDS = 30
+BLOCK_SIZE = 8192
+# Of a page: its header's size, where line pointers begin; of a tuple: where its header says how long it is.
+PAGE_HEADER, TUPLE_HOFF = 24, 22
 
 
 class Block(NamedTuple):
@@ -78,6 +84,34 @@ def state_of(session):
         f"SELECT b, m.all_visible, (SELECT string_agg(concat_ws(':', lp, lp_off, lp_flags, lp_len, t_data), ',' ORDER BY lp) "
         f"FROM heap_page_items(get_raw_page('t', b::int))) FROM generate_series(0, {blocks - 1}) b, pg_visibility_map('t', b) m ORDER BY b")
     return State(lsn_number(lsn), [Block(visible == "t", hashlib.sha256((data or "").encode()).hexdigest()) for _, visible, data in rows])
+
+
+def page_digest(page):
+    """What state_of() asks pageinspect for: line pointers, and tuples behind their headers."""
+    digest = hashlib.sha256()
+    lower, = struct.unpack_from("<H", page, 12)
+    for offset in range(PAGE_HEADER, lower, 4):
+        pointer, = struct.unpack_from("<I", page, offset)
+        digest.update(page[offset:offset + 4])
+        start, used, length = pointer & 0x7fff, pointer >> 15 & 3, pointer >> 17
+        if used == 1:
+            digest.update(page[start + page[start + TUPLE_HOFF]:start + length])
+    return digest.hexdigest()
+
+
+def state_of_files(session, data):
+    """The same from the files of the data directory, which a checkpoint has brought up to date."""
+    session.query("CHECKPOINT")
+    heap = data / session.value("SELECT pg_relation_filepath('t')")
+    visible_map = heap.with_name(f"{heap.name}_vm")
+    bits = visible_map.read_bytes() if visible_map.exists() else bytes(PAGE_HEADER)
+    high, low = struct.unpack_from("<II", bits)
+    blocks = heap.read_bytes()
+    # Two bits a block, of which the lower one says all-visible.
+    return State((high << 32) + low, [
+        Block(len(bits) > PAGE_HEADER and bool(bits[PAGE_HEADER + number // 4] >> number % 4 * 2 & 1),
+              page_digest(blocks[number * BLOCK_SIZE:(number + 1) * BLOCK_SIZE]))
+        for number in range(len(blocks) // BLOCK_SIZE)])
 
 
 def check_step(bench, name, before, after):
@@ -161,6 +195,11 @@ def main():
         name = "with checksums" if checksums else "without"
         with cluster.Cluster("promise", extension=False, checksums=checksums, settings={"synchronous_commit": "on"}) as server:
             with server.connect() as session:
+                if not server_features.has(session, "pageinspect"):
+                    print("  left out: standbys; this build of the server lacks pageinspect", flush=True)
+                    promise(bench, f"{name}, by files", session,
+                            lambda session=session, data=server.data: state_of_files(session, data))
+                    continue
                 session.query("CREATE EXTENSION pageinspect")
                 session.query("CREATE EXTENSION pg_visibility")
                 promise(bench, name, session, lambda session=session: state_of(session))

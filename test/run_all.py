@@ -108,9 +108,12 @@ SUITES = {
         PYTHON + ["test/profile.py"],
         "phases add up to the execution time, traces are whole",
         alone=True),
+    "pg16": Suite(
+        PYTHON + ["test/other_version.py", "16"],
+        "short forms of suites against PostgreSQL 16", alone=True),
     "pg17": Suite(
         PYTHON + ["test/other_version.py", "17"],
-        "short forms of suites against PostgreSQL 17", alone=True),
+        "the same against PostgreSQL 17", alone=True),
     "pg18": Suite(
         PYTHON + ["test/other_version.py", "18"],
         "the same against PostgreSQL 18", alone=True),
@@ -461,8 +464,8 @@ class Outcome(NamedTuple):
     processor_seconds: float
     # The output's end.
     last_lines: list
-    # Why nothing ran.
-    skipped: str
+    # Why nothing ran, or what did.
+    told: str
 
 
 def run(name, nightly, side_by_side):
@@ -492,8 +495,8 @@ def run(name, nightly, side_by_side):
             print(f"=== {name}\n" + "".join(lines), end="", flush=True)
         passed, failed = passed_and_failed(name, last, process.returncode)
         print(f"=== {name}: {passed} passed, {failed} failed, {seconds:.0f} s", flush=True)
-    skipped = next((line.strip() for line in lines if line.startswith("skipped: ")), "")
-    return Outcome(passed, failed, seconds, used.ru_utime + used.ru_stime, lines[-REPEATED_LINES:], skipped)
+    told = next((line.strip() for line in lines if line.startswith(("skipped: ", "ran: "))), "")
+    return Outcome(passed, failed, seconds, used.ru_utime + used.ru_stime, lines[-REPEATED_LINES:], told)
 
 
 def print_table(outcomes):
@@ -501,7 +504,20 @@ def print_table(outcomes):
     print(f"{'suite':<20}{'seconds':>8}{'processor':>11}{'passed':>8}{'failed':>8}  proves")
     for name, outcome in outcomes.items():
         print(f"{name:<20}{outcome.seconds:>8.0f}{outcome.processor_seconds:>11.0f}{outcome.passed:>8}"
-              f"{outcome.failed:>8}  {outcome.skipped or SUITES[name].proves}")
+              f"{outcome.failed:>8}  {outcome.told if outcome.told.startswith('skipped') else SUITES[name].proves}")
+
+
+def print_versions(outcomes):
+    """What ran against which version of PostgreSQL."""
+    others = {name: outcome for name, outcome in outcomes.items() if name.startswith("pg") and name[2:].isdigit()}
+    own = {name: outcome for name, outcome in outcomes.items() if name not in others}
+    if own:
+        skipped = [name for name, outcome in own.items() if outcome.told.startswith("skipped")]
+        print(f"PostgreSQL {cluster.pg_config('--version').split()[1]}: {len(own) - len(skipped)} suites, "
+              f"{sum(outcome.passed for outcome in own.values())} passed, {sum(outcome.failed for outcome in own.values())} failed"
+              + f"; skipped: {', '.join(skipped)}" * bool(skipped))
+    for name, outcome in others.items():
+        print(f"PostgreSQL {name[2:]}: {outcome.told or 'ended early'}")
 
 
 def main():
@@ -531,6 +547,7 @@ def main():
         outcomes.update(zip(beside, lanes.map(lambda name: run(name, options.nightly, True), beside), strict=True))
     failing = [name for name, outcome in outcomes.items() if outcome.failed]
     print_table(outcomes)
+    print_versions(outcomes)
     # Behind the table: where only the end of the output is kept, as of a job of CI, this is what says why.
     for name in failing:
         print(f"=== {name}, how it ended\n" + "".join(outcomes[name].last_lines), end="")

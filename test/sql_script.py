@@ -14,6 +14,8 @@ A directive is a comment line of its own before a statement:
   -- since: N            the statement is for PostgreSQL N and later, others pass over it
   -- before: N           ... for versions before N. Two of them, one with each, are how an expected plan
                          may differ between versions
+  -- needs: NAME         the statement is for servers with that part (server_features.py)
+  -- script needs: NAME  ... and so is the script
   -- for NAME in A B C ... -- end for
                          the lines between, once a value, :NAME replaced
 Must never: know what a statement means.
@@ -34,7 +36,8 @@ _TOKEN = re.compile(r"""
     | [^;'"$/\-eE]+ | .""", re.VERBOSE | re.DOTALL)
 _LOOP = re.compile(r"^-- for (\w+) in ([^\n]*)\n(.*?)^-- end for *\n", re.MULTILINE | re.DOTALL)
 _DIRECTIVE = re.compile(r"^-- (offloaded: *(\w+)|not offloaded|shape: *(.+?)|subplans: *(\d+)|shows: *(.+?)"
-                        r"|since: *(\d+)|before: *(\d+)|ordered|floats) *$")
+                        r"|since: *(\d+)|before: *(\d+)|needs: *(\w+)|ordered|floats) *$")
+_SCRIPT_NEEDS = re.compile(r"^-- script needs: *(\w+) *$", re.MULTILINE)
 
 
 @dataclass
@@ -49,6 +52,7 @@ class Statement:
     floats: bool = False
     since: int = 0          # versions of PostgreSQL that it is for
     before: int = 1000
+    needs: str = ""         # a part that a build of PostgreSQL may lack
     line: int = 0
 
 
@@ -75,6 +79,7 @@ def _directives(statement, comments):
         statement.shows = found.group(5) or statement.shows
         statement.since = int(found.group(6) or statement.since)
         statement.before = int(found.group(7) or statement.before)
+        statement.needs = found.group(8) or statement.needs
         statement.stays |= word == "not offloaded"
         statement.ordered |= word == "ordered"
         statement.floats |= word == "floats"
@@ -83,13 +88,14 @@ def _directives(statement, comments):
 def read_script(text, version=None):
     """The statements of a script, in order; those for a major version of PostgreSQL, or all."""
     statements, current, comments, line = [], "", [], 1
+    all_need = _SCRIPT_NEEDS.search(text)
     for found in _TOKEN.finditer(expand_loops(text)):
         token = found.group(0)
         if token.startswith("--"):
             comments.append(token)
         elif token == ";":
             if current.strip():
-                statement = Statement(current.strip(), line=line)
+                statement = Statement(current.strip(), needs=all_need.group(1) if all_need else "", line=line)
                 _directives(statement, comments)
                 statements.append(statement)
             current, comments = "", []

@@ -572,6 +572,16 @@ class Suites(unittest.TestCase):
         targets = set(re.findall(r"^test-([\w-]+):", makefile, re.MULTILINE))
         self.assertEqual(targets & run_all.SUITES.keys(), {"unit", "sanitize"})
 
+    def test_what_ran_for_which_version(self):
+        def outcome(passed, failed, told=""):
+            return run_all.Outcome(passed, failed, 1, 1, [], told)
+        text = io.StringIO()
+        with contextlib.redirect_stdout(text), mock.patch.object(run_all.cluster, "pg_config", return_value="PostgreSQL 15.13"):
+            run_all.print_versions({"sql": outcome(7, 1), "plcuda": outcome(0, 0, "skipped: no GPU"), "pg-units": outcome(2, 0),
+                                    "pg16": outcome(5, 0, "ran: races 5"), "pg17": outcome(0, 0, "skipped: no root"), "pg18": outcome(0, 1)})
+        self.assertEqual(text.getvalue(), "PostgreSQL 15.13: 2 suites, 9 passed, 1 failed; skipped: plcuda\n"
+                         "PostgreSQL 16: ran: races 5\nPostgreSQL 17: skipped: no root\nPostgreSQL 18: ended early\n")
+
     def test_what_repeats_a_suite_in_c(self):
         with mock.patch.object(run_all.cluster, "cluster_locale", return_value="C"):
             in_c = run_all.default_suites()

@@ -8,7 +8,9 @@ silence. Run by run_unit.py.
 import random
 import sys
 import unittest
+from collections import Counter
 from pathlib import Path
+from unittest import mock
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "core"), str(HERE.parent / "tools")]
@@ -157,6 +159,17 @@ class Script(unittest.TestCase):
         self.assertEqual([s.text for s in sql_script.read_script(script)], ["SELECT 1", "SELECT 2", "SELECT 3"])
         self.assertEqual([s.text for s in sql_script.read_script(script, 16)], ["SELECT 1", "SELECT 3"])
         self.assertEqual([s.text for s in sql_script.read_script(script, 17)], ["SELECT 1", "SELECT 2"])
+
+    def test_parts_that_servers_lack(self):
+        script = "SELECT 1;\n-- needs: icu\n-- ordered\nSELECT 2;\nSELECT 3;\n"
+        self.assertEqual([s.needs for s in sql_script.read_script(script)], ["", "icu", ""])
+        self.assertEqual([s.needs for s in sql_script.read_script("-- script needs: xml\n" + script)], ["xml", "icu", "xml"])
+        with mock.patch.object(run_sql.server_features, "has", side_effect=lambda _, name: name == "xml"):
+            left_out = Counter()
+            kept = run_sql.leave_out(mock.MagicMock(), sql_script.read_script(script), left_out)
+        self.assertEqual(([s.text for s in kept], left_out), (["SELECT 1", "SELECT 3"], {"icu": 1}))
+        needed = {s.needs for path in (HERE / "sql").glob("*.sql") for s in sql_script.read_script(path.read_text(encoding="utf-8"))}
+        self.assertEqual(needed - {""}, {*run_sql.server_features.PROBES, "file_fdw"})
 
     def test_shapes(self):
         statement = sql_script.read_script("-- shape: a(b, left c(d))\nSELECT 1;\n")[0]

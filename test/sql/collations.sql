@@ -2,6 +2,7 @@
 CREATE COLLATION by_locale (provider = libc, locale = 'C.UTF-8');
 CREATE COLLATION by_other_name (provider = libc, locale = 'C.utf8');
 CREATE COLLATION half (provider = libc, lc_collate = 'C', lc_ctype = 'C.UTF-8');
+-- needs: icu
 CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 -- Characters of one to four bytes, both sides of the surrogates and of the basic plane's end; what tables of weights
 -- put elsewhere: case, punctuation, blanks, accents, digits.
@@ -90,27 +91,44 @@ SELECT count(*), min(d.name COLLATE ":name") FROM s JOIN d ON s.t = d.name COLLA
 -- end for
 -- What compares otherwise stays, and is told so.
 CREATE FUNCTION refused(query text) RETURNS bool LANGUAGE sql AS $$ SELECT bool_or(reason LIKE '% a collation that does not compare bytes' OR reason = 'pg_turbine.enabled is off') FROM turbine.why_not(query) $$;
+-- needs: icu
 SELECT refused($$SELECT id FROM s WHERE t COLLATE "en-x-icu" > 'Z'$$);
+-- needs: icu
 SELECT refused($$SELECT id FROM s WHERE greatest(t, v COLLATE "en-x-icu") = 'Z'$$);
+-- needs: icu
 SELECT refused($$SELECT min(t COLLATE "en-x-icu") FROM s$$);
+-- needs: icu
 SELECT refused($$SELECT id FROM s ORDER BY t COLLATE "en-x-icu" LIMIT 3$$);
+-- needs: icu
 SELECT refused($$SELECT id, max(t COLLATE "en-x-icu") OVER (PARTITION BY k) FROM s$$);
+-- needs: icu
 SELECT refused($$SELECT id, rank() OVER (ORDER BY t COLLATE "en-x-icu") FROM s$$);
 -- for name in en-x-icu und-x-icu
+-- needs: icu
 SELECT id FROM s WHERE t COLLATE ":name" > 'Z' AND c COLLATE ":name" <= 'é';
+-- needs: icu
 SELECT k, min(t COLLATE ":name"), max(v COLLATE ":name"), min(c COLLATE ":name") FROM s GROUP BY k;
+-- needs: icu
 -- ordered
 SELECT id, t FROM s ORDER BY t COLLATE ":name", id LIMIT 200;
+-- needs: icu
 SELECT id, rank() OVER (PARTITION BY k ORDER BY t COLLATE ":name", id), max(t COLLATE ":name") OVER (PARTITION BY k ORDER BY id) FROM s;
+-- needs: icu
 -- offloaded: GpuPreAgg
 SELECT count(*) FROM s JOIN d ON s.t = d.name COLLATE ":name";
+-- needs: icu
 -- offloaded: GpuPreAgg
 SELECT t COLLATE ":name", count(*) FROM s GROUP BY 1;
 -- end for
+-- needs: icu
 SELECT count(*) FROM s WHERE t COLLATE blind = 'A';
+-- needs: icu
 SELECT count(*) FROM s WHERE t COLLATE blind < 'b';
+-- needs: icu
 SELECT count(*) FROM (SELECT t COLLATE blind FROM s GROUP BY 1) x;
+-- needs: icu
 SELECT count(*), count(DISTINCT t COLLATE blind) FROM s;
+-- needs: icu
 -- ordered
 SELECT id FROM s ORDER BY t COLLATE blind, id LIMIT 50;
 -- Letter case is not the order's business.
@@ -194,6 +212,7 @@ SELECT w, id FROM shown WHERE t < U&'\E000' ORDER BY w, id LIMIT 50;
 DROP VIEW shown;
 -- ordered
 SELECT id, (SELECT max(name) FROM d WHERE d.n = s.k) AS m FROM s ORDER BY m, id LIMIT 30;
+-- needs: icu
 ALTER TABLE s ALTER t TYPE text COLLATE "en-x-icu";
 -- ordered
 SELECT id, t FROM s ORDER BY t, id LIMIT 30;
@@ -217,6 +236,7 @@ SELECT t, id FROM s ORDER BY t, id LIMIT 10;
 DROP TABLE d;
 ALTER TABLE s DROP l;
 DROP COLLATION by_locale;
+-- needs: icu
 CREATE COLLATION by_locale (provider = icu, locale = 'en');
 -- ordered
 SELECT id, v FROM s ORDER BY v COLLATE by_locale, id LIMIT 30;

@@ -54,6 +54,7 @@ SELECT k, c, count(DISTINCT b) FROM q GROUP BY GROUPING SETS ((k), (c));
 SELECT count(DISTINCT 1) FROM q;
 SELECT count(DISTINCT (k, c)) FROM q;
 SELECT count(DISTINCT b + random()::int * 0) FROM q;
+-- needs: icu
 SELECT count(DISTINCT t COLLATE "en-x-icu") FROM q;
 SELECT k, count(DISTINCT 10 / (b - 5)) FROM q GROUP BY k;
 SELECT k, count(DISTINCT b), rank() OVER (ORDER BY count(DISTINCT b), k) FROM q GROUP BY k;

@@ -192,9 +192,12 @@ SELECT count(*), sum(DISTINCT i4 ORDER BY i4) FROM s;
 SELECT count(*), count(DISTINCT i4 + (random() * 0)::int) FROM s;
 -- not offloaded
 SELECT count(*), count(DISTINCT 1) FROM s;
+-- needs: icu
 CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+-- needs: icu
 -- not offloaded
 SELECT count(*), count(DISTINCT upper(g) COLLATE loose), count(DISTINCT g COLLATE loose) FROM s;
+-- needs: icu
 -- not offloaded
 SELECT count(*), count(DISTINCT CASE WHEN flag THEN g ELSE upper(g) END COLLATE loose) FROM s;
 SET pg_turbine.enable_aggregate = off;

@@ -58,12 +58,19 @@ SELECT count(*) FROM l JOIN r ON l.i4 + r.i4 = 20;
 SELECT count(*) FROM l JOIN r USING (i4, t);
 SELECT count(*) FROM l NATURAL JOIN r;
 -- Collations that bytes do not decide.
+-- needs: icu
 CREATE COLLATION IF NOT EXISTS blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+-- needs: icu
 CREATE TABLE ci (id int, t text COLLATE blind);
+-- needs: icu
 INSERT INTO ci SELECT i, CASE WHEN i % 2 = 0 THEN 'T' ELSE 't' END || i % 20 FROM generate_series(1, 60) i;
+-- needs: icu
 SELECT count(*) FROM ci x JOIN ci y ON x.t = y.t;
+-- needs: icu
 SELECT count(*) FROM ci JOIN l ON ci.t = l.t COLLATE blind;
+-- needs: icu
 DROP TABLE ci;
+-- needs: icu
 DROP COLLATION blind;
 -- Long and compressed values.
 CREATE TABLE big (id int, t text, n numeric);

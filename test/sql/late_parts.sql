@@ -1,4 +1,5 @@
 -- Expressions that devices do not have: PostgreSQL computes them of a device's groups, or of the rows that it sends.
+-- script needs: icu
 CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE TABLE log (id int PRIMARY KEY, k int, url text, host varchar(30), code char(4), d date, ts timestamp, tz timestamptz, n numeric(8,2), free numeric,
     f float8, big bigint, flag bool, name text COLLATE blind);

@@ -256,17 +256,26 @@ ROLLBACK TO s;
 -- offloaded: GpuPreAgg
 SELECT count(*), sum(v) FROM h;
 ROLLBACK;
+-- needs: file_fdw
 CREATE EXTENSION IF NOT EXISTS file_fdw;
+-- needs: file_fdw
 CREATE SERVER files FOREIGN DATA WRAPPER file_fdw;
+-- needs: file_fdw
 CREATE TABLE ff (i int, v int) PARTITION BY RANGE (i);
+-- needs: file_fdw
 CREATE TABLE ff_1 PARTITION OF ff FOR VALUES FROM (0) TO (100);
+-- needs: file_fdw
 INSERT INTO ff SELECT i, i FROM generate_series(0, 99) i;
+-- needs: file_fdw
 CREATE FOREIGN TABLE ff_2 PARTITION OF ff FOR VALUES FROM (100) TO (200) SERVER files OPTIONS (program 'echo 150 7', delimiter ' ');
+-- needs: file_fdw
 -- not offloaded
 SELECT count(*), sum(v) FROM ff;
 -- Pruned, it does not matter.
+-- needs: file_fdw
 -- offloaded: GpuPreAgg
 SELECT count(*), sum(v) FROM ff WHERE i < 50;
+-- needs: file_fdw
 DROP TABLE ff;
 -- Many small ones.
 CREATE TABLE many (i int, v int) PARTITION BY RANGE (i);

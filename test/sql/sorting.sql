@@ -219,6 +219,7 @@ SELECT v, count(*) FROM hollow GROUP BY v ORDER BY v;
 -- offloaded: GpuSort
 SELECT DISTINCT ON (v) v, id FROM hollow ORDER BY v, id;
 -- Orders that are not the engine's.
+-- needs: icu
 -- ordered
 SELECT id, t FROM s ORDER BY t COLLATE "en-x-icu", id LIMIT 10;
 -- ordered

@@ -35,6 +35,7 @@ SELECT sum(n), count(n) FROM o;
 SELECT k, sum(n), max(n) FROM o GROUP BY k;
 SELECT sum(n) FROM o WHERE n < 1000;
 -- Another compression of the same column.
+-- needs: lz4
 ALTER TABLE o ALTER t SET COMPRESSION lz4;
 INSERT INTO o (k, t, tail, e, n) SELECT i % 5, repeat('lz4 compressible ', 200) || i, i, repeat('x', 3000), i FROM generate_series(1, 300) i;
 SELECT id FROM o WHERE t LIKE 'lz4%7';

@@ -54,6 +54,7 @@ SELECT count(*) FROM t JOIN u a ON t.v = a.id JOIN u b ON a.id = b.id AND b.w = 
 SELECT count(*), sum(v) FROM t WHERE k = 1 OR k = 3 OR k = 5;
 
 -- XMLTABLE, and since 17 JSON_TABLE, are sources of rows, as functions are; alone, and of other tables' columns, they stay.
+-- needs: xml
 -- offloaded: GpuPreAgg
 SELECT x.name, count(*), sum(t.v) FROM t JOIN XMLTABLE('/r/e' PASSING '<r><e k="1" n="one"/><e k="2" n="two"/><e n="none"/></r>' COLUMNS k int PATH '@k', name text PATH '@n') x ON t.k = x.k GROUP BY x.name;
 CREATE TABLE docs (id int, doc jsonb);

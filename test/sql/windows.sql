@@ -123,6 +123,7 @@ SELECT id, stddev(n) OVER (PARTITION BY g), max(u) OVER (ORDER BY id) FROM w;
 SELECT id, sum(k) OVER (ORDER BY id ROWS k PRECEDING) FROM w WHERE id < 5;
 SELECT id, sum(k) OVER (ORDER BY id ROWS -1 PRECEDING) FROM w;
 SELECT id, sum(k) OVER (ORDER BY id ROWS NULL PRECEDING) FROM w;
+-- needs: icu
 SELECT id, rank() OVER (ORDER BY t COLLATE "en-x-icu", id) FROM w;
 -- Several windows; the same order with different frames; ties must be the same.
 -- offloaded: GpuSort

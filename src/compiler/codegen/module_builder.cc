@@ -6,11 +6,11 @@
  */
 #include "compiler/codegen/module_builder.h"
 
-#include <llvm/IR/Constants.h>
 #include <llvm/IR/Function.h>
 
 #include <stdexcept>
 
+#include "compiler/codegen/llvm_versions.h"
 #include "turbine/kernel.h"
 
 namespace turbine {
@@ -37,17 +37,7 @@ llvm::Function* ModuleBuilder::entry_point(llvm::StringRef name, uint32_t blocks
   // Nothing else points to the argument struct while an entry point runs.
   function->addParamAttr(0, llvm::Attribute::NoAlias);
   function->addParamAttr(0, llvm::Attribute::NonNull);
-  if (gpu()) {
-    auto annotate = [&](const char* what, uint32_t value) {
-      llvm::Constant* number = llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), value);
-      llvm::Metadata* fields[] = {llvm::ValueAsMetadata::get(function), llvm::MDString::get(context, what),
-                                  llvm::ValueAsMetadata::get(number)};
-      module_.getOrInsertNamedMetadata("nvvm.annotations")->addOperand(llvm::MDNode::get(context, fields));
-    };
-    annotate("kernel", 1);
-    annotate("maxntidx", TB_BLOCK_THREADS);
-    annotate("minctasm", blocks);
-  }
+  if (gpu()) make_kernel(*function, TB_BLOCK_THREADS, blocks);
   return function;
 }
 

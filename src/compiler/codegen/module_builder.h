@@ -38,7 +38,7 @@ class ModuleBuilder {
   llvm::Function* rt(llvm::StringRef symbol);
 
   /* Creates the entry point `name` with one pointer argument: external,
-   * default visibility; on the GPU a kernel (nvvm.annotations), of which so many blocks
+   * default visibility; on the GPU a kernel, of which so many blocks
    * of threads find registers on one multiprocessor. Positions nothing; the caller adds
    * its code. */
   llvm::Function* entry_point(llvm::StringRef name, uint32_t blocks = TB_BLOCKS_PER_MULTIPROCESSOR);

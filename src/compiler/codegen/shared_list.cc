@@ -5,8 +5,7 @@
  */
 #include "compiler/codegen/shared_list.h"
 
-#include <llvm/IR/Intrinsics.h>
-#include <llvm/IR/IntrinsicsNVPTX.h>
+#include "compiler/codegen/llvm_versions.h"
 
 namespace turbine {
 
@@ -30,7 +29,7 @@ llvm::GlobalVariable* make_shared_word(RowEmitter& rows, llvm::Type* type, const
   return make_shared(rows, type, name);
 }
 
-void emit_block_barrier(RowEmitter& rows) { rows.ir().CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {}); }
+void emit_block_barrier(RowEmitter& rows) { create_block_barrier(rows.ir()); }
 
 SharedList::SharedList(RowEmitter& rows, const char* name, uint32_t words, uint32_t room)
     : rows_(rows),

@@ -14,6 +14,7 @@
 
 #include <chrono>
 
+#include "compiler/codegen/llvm_versions.h"
 #include "compiler/codegen/module_builder.h"
 #include "compiler/jit/runtime_link.h"
 #include "compiler/jit/targets.h"
@@ -81,7 +82,7 @@ CompiledArtifact compile_program(const Program& program, TbTarget target, const 
   llvm::LLVMContext context;
   context.setDiagnosticHandler(std::make_unique<DiagnosticsToText>(diagnostics));
   llvm::Module module("turbine", context);
-  module.setTargetTriple(machine->getTargetTriple().str());
+  set_target_triple(module, machine->getTargetTriple());
   module.setDataLayout(machine->createDataLayout());
 
   std::unique_ptr<llvm::Module> runtime = open_runtime(target, context);

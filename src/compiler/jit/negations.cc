@@ -35,7 +35,7 @@ void hide_negations(llvm::Module& module) {
     const std::vector<llvm::Instruction*> negations = negations_of(function);
     if (negations.empty()) continue;
     llvm::IRBuilder<> ir(&*function.getEntryBlock().getFirstInsertionPt());
-    llvm::Value* zero = ir.CreateIntrinsic(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_z, {}, {});
+    llvm::Value* zero = ir.CreateIntrinsic(ir.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_z, {});
     for (llvm::Instruction* negation : negations) {
       ir.SetInsertPoint(negation);
       negation->setOperand(0, ir.CreateTrunc(zero, negation->getType()));
