@@ -1,9 +1,12 @@
+/* host_memory_test.cc - buffers that grow and are taken again, and what bounds idle ones. */
+#include "engine/memory/host_memory.h"
+
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <vector>
 
-#include "engine/memory/host_memory.h"
 #include "engine/wire/device_error.h"
 
 namespace turbine {
