@@ -64,7 +64,7 @@ PARTS = {
              "tables contract catalog rt program profile wire threads limits memory topology group_fold store device host"),
     "split": ("src/engine/device/split",
               "tables contract catalog program profile wire threads memory group_fold store device host"),
-    "machine": ("src/engine/device/machine", "contract wire threads device host cuda"),
+    "machine": ("src/engine/device/machine", "contract wire threads memory device host cuda"),
     "code": ("src/engine/code", "tables contract catalog program wire threads limits device"),
     "slots": ("src/engine/slots", "tables contract catalog program profile wire device"),
     "source": ("src/engine/source",

@@ -35,6 +35,8 @@ constexpr size_t kDescriptorsBesides = 40;
 /* A backend that has asked nothing for so long will find another way if need be. */
 constexpr std::chrono::milliseconds kIdleLongEnough{500};
 constexpr std::chrono::seconds kComplaintInterval{10};
+/* Longer than a user looks at one answer before the next question. */
+constexpr std::chrono::seconds kIdleMemoryStays{10};
 
 /* It may be changed while the process runs. */
 size_t most_sessions() {
@@ -97,6 +99,7 @@ void Server::run(int stop_fd) {
     if (fds[0].revents & POLLIN) accept_one();
     reap();
     context_.engine.mapped_files.forget_unused();
+    context_.engine.idle_memory.drop_older_than(kIdleMemoryStays);
   }
   stop_sessions();
 }

@@ -81,8 +81,9 @@ SELECT 'all' AS o, k, count(*) FROM log GROUP BY 1, 2;
 SELECT 'all' AS o, count(*), sum(n) FROM log GROUP BY 1;
 -- offloaded: GpuPreAgg
 SELECT 1 AS one, 'x' AS x, count(*) FROM log WHERE k > 100 GROUP BY 1, 2;
+-- The day itself is not shown: it may end between two runs.
 -- offloaded: GpuPreAgg
-SELECT current_date AS o, count(*) FROM log GROUP BY 1;
+SELECT current_date IS NOT NULL AS o, count(*) FROM log GROUP BY current_date;
 -- offloaded: GpuPreAgg
 SELECT 'all' AS o, count(*) FROM log WHERE url ~ 'a1' GROUP BY 1;
 -- offloaded: GpuPreAgg

@@ -50,6 +50,7 @@ Engine::Engine(const EngineOptions& options, FoundDevices found, uint64_t cache_
       devices(std::move(found.devices)),
       topology(topology_of(devices)),
       workers(*found.host_workers),
+      idle_memory(*found.idle_memory),
       split_devices(devices, workers),
       compiler(options.compiler_path, options.compile_timeout_s),
       store(options.cache_directory, options.cache_bytes),

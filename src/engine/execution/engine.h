@@ -50,6 +50,7 @@ class Engine {
   std::vector<std::unique_ptr<Device>> devices;  // 0: the host
   MachineTopology topology;                      // of the GPUs among these, and of drives
   WorkerPool& workers;                           // the host's
+  IdleMappings& idle_memory;                     // the host's
   SplitDevices split_devices;                    // several GPUs as one
   CompilerClient compiler;
   CodeStore store;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -28,9 +29,32 @@ uint64_t page_rounded(uint64_t size) { return (std::max<uint64_t>(size, 1) + kPa
                     "query needs " + std::to_string(bytes >> 10) + " kB more than its memory budget");
 }
 
-/* Hash tables are read at random: huge pages save most of their TLB misses. */
-void advise(uint8_t* data, uint64_t size) {
-  if (size >= kHugePage) madvise(data, size, MADV_HUGEPAGE);
+void* map(uint64_t size, int protection) { return mmap(nullptr, size, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+
+/* Hash tables are read at random: huge pages save most of their TLB misses. They begin at multiples of their size,
+ * so that a mapping that does not would lose up to two. */
+uint8_t* trim_to_alignment(uint8_t* data, uint64_t size) {
+  const uint64_t before = (kHugePage - reinterpret_cast<uintptr_t>(data) % kHugePage) % kHugePage;
+  if (before > 0) munmap(data, before);
+  if (before < kHugePage) munmap(data + before + size, kHugePage - before);
+  return data + before;
+}
+
+/* Null: there is no memory. */
+uint8_t* map_zeros(uint64_t size) {
+  const bool huge = size >= kHugePage;
+  void* data = map(huge ? size + kHugePage : size, PROT_READ | PROT_WRITE);
+  if (data == MAP_FAILED) return nullptr;
+  if (!huge) return static_cast<uint8_t*>(data);
+  uint8_t* aligned = trim_to_alignment(static_cast<uint8_t*>(data), size);
+  madvise(aligned, size, MADV_HUGEPAGE);
+  return aligned;
+}
+
+/* Where `size` bytes may be moved to: nothing that has to be kept is mapped there. Null: nowhere. */
+uint8_t* find_place(uint64_t size) {
+  void* data = map(size + kHugePage, PROT_NONE);
+  return data == MAP_FAILED ? nullptr : trim_to_alignment(static_cast<uint8_t*>(data), size);
 }
 
 }  // namespace
@@ -44,52 +68,92 @@ void MemoryBudget::reserve(uint64_t bytes) {
 
 uint64_t HostBuffer::charged(uint64_t size) { return page_rounded(size); }
 
-HostBuffer::HostBuffer(MemoryBudget& budget, uint64_t size) : budget_(&budget), size_(page_rounded(size)) {
+HostBuffer::HostBuffer(MemoryBudget& budget, uint64_t size, HostContents contents)
+    : budget_(&budget), size_(page_rounded(size)), contents_(contents) {
   budget_->reserve(size_);
-  void* data = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) {
+  IdleMappings::Mapping mapping;
+  if (contents_ == HostContents::kAnything && budget_->idle()) mapping = budget_->idle()->take(size_);
+  if (!mapping.data) mapping = {map_zeros(size_), size_};
+  if (!mapping.data) {
     budget_->release(size_);
     out_of_memory(size_);
   }
-  data_ = static_cast<uint8_t*>(data);
-  advise(data_, size_);
+  data_ = mapping.data;
+  mapped_ = mapping.size;
 }
 
 HostBuffer::~HostBuffer() {
   if (data_ == nullptr) return;
-  munmap(data_, size_);
+  replace_by({});
   budget_->release(size_);
 }
 
 HostBuffer::HostBuffer(HostBuffer&& other) noexcept
-    : budget_(other.budget_), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : budget_(other.budget_),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      mapped_(std::exchange(other.mapped_, 0)),
+      contents_(other.contents_) {}
 
 HostBuffer& HostBuffer::operator=(HostBuffer&& other) noexcept {
   std::swap(budget_, other.budget_);
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(mapped_, other.mapped_);
+  std::swap(contents_, other.contents_);
   return *this;
+}
+
+void HostBuffer::replace_by(IdleMappings::Mapping mapping) {
+  if (budget_->idle())
+    budget_->idle()->give_back({data_, mapped_});
+  else
+    munmap(data_, mapped_);
+  data_ = mapping.data;
+  mapped_ = mapping.size;
 }
 
 void HostBuffer::grow(uint64_t size) {
   size = page_rounded(size);
   if (size <= size_) return;
   budget_->reserve(size - size_);
-  void* data = mremap(data_, size_, size, MREMAP_MAYMOVE);
+  // A copy costs less than the faults of new pages.
+  IdleMappings::Mapping other;
+  if (contents_ == HostContents::kAnything && budget_->idle()) other = budget_->idle()->take(size);
+  if (other.data) {
+    memcpy(other.data, data_, size_);
+    replace_by(other);
+  } else {
+    try {
+      remap(size);
+    } catch (...) {
+      budget_->release(size - size_);
+      throw;
+    }
+  }
+  size_ = size;
+}
+
+/* Keeps the pages, and adds new ones. */
+void HostBuffer::remap(uint64_t size) {
+  if (size <= mapped_) return;
+  uint8_t* place = size >= kHugePage ? find_place(size) : nullptr;
+  void* data = place ? mremap(data_, mapped_, size, MREMAP_MAYMOVE | MREMAP_FIXED, place)
+                     : mremap(data_, mapped_, size, MREMAP_MAYMOVE);
   if (data == MAP_FAILED) {
-    budget_->release(size - size_);
+    if (place) munmap(place, size);
     out_of_memory(size - size_);
   }
   data_ = static_cast<uint8_t*>(data);
-  size_ = size;
-  advise(data_, size_);
+  mapped_ = size;
+  if (size >= kHugePage) madvise(data_, size, MADV_HUGEPAGE);
 }
 
 void HostBuffer::shrink(uint64_t size) {
   size = page_rounded(size);
-  if (size >= size_ || munmap(data_ + size, size_ - size) != 0) return;
+  if (size >= size_ || munmap(data_ + size, mapped_ - size) != 0) return;
   budget_->release(size_ - size);
-  size_ = size;
+  size_ = mapped_ = size;
 }
 
 void HostBuffer::charge_to(MemoryBudget& budget) {

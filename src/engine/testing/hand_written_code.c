@@ -230,6 +230,7 @@ apply(TbPipelineArgs *args, uint32_t i, int32_t value)
 		}
 	}
 	row = groups->rows + groups->ngroups * groups->row_size;
+	memset(row, 0, groups->row_size);
 	groups->buckets[bucket] = (uint32_t) ++groups->ngroups;
 	memcpy(row, &hash, 8);
 	memcpy(row + 24, &value, 4);

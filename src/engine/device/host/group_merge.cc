@@ -40,7 +40,7 @@ struct PartitionedRows {
 };
 
 PartitionedRows partition_rows(const HostGroupTable& table, unsigned bits, MemoryBudget& budget) {
-  PartitionedRows rows{HostBuffer(budget, table.size() * sizeof(uint32_t)), {}};
+  PartitionedRows rows{HostBuffer(budget, table.size() * sizeof(uint32_t), HostContents::kAnything), {}};
   rows.starts.assign((1ull << bits) + 1, 0);
   for (uint64_t i = 0; i < table.size(); i++) rows.starts[partition_of(table.row(i), bits) + 1]++;
   for (size_t p = 1; p < rows.starts.size(); p++) rows.starts[p] += rows.starts[p - 1];
@@ -108,8 +108,9 @@ void MergedGroups::merge_partitions(std::vector<std::unique_ptr<HostGroupTable>>
   parts_.resize(1ull << bits);
   std::atomic<uint32_t> errors{0};
   pool.run_all(parts_.size(), [&](uint64_t p) {
+    // Room for all: a table that grows is filled anew, and threads share few of so many groups.
     uint64_t most = 0;
-    for (const auto& table_rows : rows) most = std::max<uint64_t>(most, table_rows->of(p).size());
+    for (const auto& table_rows : rows) most += table_rows->of(p).size();
     auto part = std::make_unique<HostGroupTable>(fold_.layout().row_size, most, budget);
     uint32_t part_errors = 0;
     for (size_t t = 0; t < tables.size(); t++) part_errors |= add_rows(fold_, *part, *tables[t], rows[t]->of(p));

@@ -102,6 +102,13 @@ size_t usual_decoded_chunks(size_t threads) { return 2 * most_slots(threads); }
 /* Where many cursors are left open; chunks of more are decoded when they run. */
 size_t most_decoded_chunks(size_t threads) { return 16 * most_slots(threads); }
 
+uint64_t memory_budget(const HostDeviceOptions& options) {
+  return options.memory_budget ? options.memory_budget : memory_limit() / 4;
+}
+
+/* Little beside what queries may use, and enough for a few of them. */
+uint64_t most_idle_bytes(uint64_t budget) { return std::min<uint64_t>(budget / 32, 512 << 20); }
+
 }  // namespace
 
 std::string host_cpu_fingerprint() {
@@ -110,7 +117,8 @@ std::string host_cpu_fingerprint() {
 }
 
 HostDevice::HostDevice(const HostDeviceOptions& options)
-    : workers_(options.threads ? options.threads : usable_processors()),
+    : idle_memory_(most_idle_bytes(memory_budget(options))),
+      workers_(options.threads ? options.threads : usable_processors()),
       decode_queue_(pool_, usual_decoded_chunks(workers_.size()), most_decoded_chunks(workers_.size())),
       pool_("worker", static_cast<unsigned>(workers_.size()), [this] { return decode_queue_.start_waiting(); }) {
   info_.kind = 0;
@@ -119,7 +127,7 @@ HostDevice::HostDevice(const HostDeviceOptions& options)
   snprintf(info_.name, sizeof info_.name, "%s", model.empty() ? "host" : model.c_str());
   snprintf(info_.target, sizeof info_.target, "%s", instruction_set());
   info_.memory_total = memory_limit();
-  info_.memory_budget = options.memory_budget ? options.memory_budget : info_.memory_total / 4;
+  info_.memory_budget = memory_budget(options);
   info_.usable = 1;
 }
 
@@ -166,7 +174,7 @@ std::unique_ptr<DeviceQuery> HostDevice::start(std::shared_ptr<const Program> pr
   if (!host_code) throw DeviceError(TB_FALLBACK_COMPILE, "code of another device");
   const uint64_t capacity = first_capacity(*program, estimated_rows);
   return std::make_unique<HostQuery>(std::move(program), std::move(params), std::move(host_code), std::move(tables),
-                                     capacity, budget, pool_, workers_, decode_queue_, profile);
+                                     capacity, budget, idle_memory_, pool_, workers_, decode_queue_, profile);
 }
 
 }  // namespace turbine

@@ -38,9 +38,11 @@ class HostDevice final : public Device {
 
   /* Also for work on results of other devices. */
   WorkerPool& pool() { return pool_; }
+  IdleMappings& idle_memory() { return idle_memory_; }
 
  private:
   TbDeviceInfo info_{};
+  IdleMappings idle_memory_;  // before what uses it
   std::vector<WorkerMemory> workers_;
   DecodeQueue decode_queue_;
   WorkerPool pool_;  // last: its threads use what is above

@@ -32,6 +32,13 @@ uint64_t row_hash(const uint8_t* row) {
 
 uint64_t checked_capacity(uint64_t capacity) { return std::bit_ceil(std::clamp<uint64_t>(capacity, 16, 1ull << 31)); }
 
+HostBuffer empty_buckets(uint64_t capacity, MemoryBudget& budget) {
+  const uint64_t bytes = capacity * kBucketsPerGroup * sizeof(uint32_t);
+  HostBuffer buckets(budget, bytes, HostContents::kAnything);
+  memset(buckets.data(), 0, bytes);
+  return buckets;
+}
+
 }  // namespace
 
 uint64_t HostGroupTable::bytes_for(uint32_t row_size, uint64_t capacity) {
@@ -42,9 +49,9 @@ uint64_t HostGroupTable::bytes_for(uint32_t row_size, uint64_t capacity) {
 
 HostGroupTable::HostGroupTable(uint32_t row_size, uint64_t capacity, MemoryBudget& budget)
     : budget_(budget),
-      rows_(budget, checked_capacity(capacity) * row_size),
-      buckets_(budget, checked_capacity(capacity) * kBucketsPerGroup * sizeof(uint32_t)),
-      arena_(budget, kFirstArena) {
+      rows_(budget, checked_capacity(capacity) * row_size, HostContents::kAnything),
+      buckets_(empty_buckets(checked_capacity(capacity), budget)),
+      arena_(budget, kFirstArena, HostContents::kAnything) {
   raw_.row_size = row_size;
   raw_.group_capacity = checked_capacity(capacity);
   raw_.bucket_mask = raw_.group_capacity * kBucketsPerGroup - 1;
@@ -63,7 +70,7 @@ bool HostGroupTable::ensure_rows(uint64_t groups) {
 
   // Buckets first: they are made afresh, and if the rows cannot grow after that
   // the table is still whole, with more buckets than it needs.
-  buckets_ = HostBuffer(budget_, capacity * kBucketsPerGroup * sizeof(uint32_t));
+  buckets_ = empty_buckets(capacity, budget_);
   raw_.buckets = reinterpret_cast<uint32_t*>(buckets_.data());
   raw_.bucket_mask = capacity * kBucketsPerGroup - 1;
   rebuild_buckets();

@@ -2,7 +2,8 @@
  * host_group_table.h - owner of the memory behind a TbGroupTable on the host.
  *
  * Generated code fills the raw() view and asks for room (make_room); this
- * grows rows, buckets and arena within the query's budget. One thread at a time.
+ * grows rows, buckets and arena within the query's budget. Rows that are not filled hold anything: whoever makes a
+ * group clears its row. One thread at a time.
  */
 #pragma once
 

@@ -116,15 +116,15 @@ HostQuery::BatchLayout HostQuery::batch_layout(const Program& program) {
 
 HostQuery::HostQuery(std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
                      std::shared_ptr<HostCode> code, JoinTables tables, uint64_t first_capacity, uint64_t budget,
-                     WorkerPool& pool, std::vector<WorkerMemory>& workers, DecodeQueue& decode_queue,
-                     QueryProfile* profile)
+                     IdleMappings& idle_memory, WorkerPool& pool, std::vector<WorkerMemory>& workers,
+                     DecodeQueue& decode_queue, QueryProfile* profile)
     : program_(std::move(program)),
       params_(std::move(params)),
       code_(std::move(code)),
       tables_(std::move(tables)),
       batch_(batch_layout(*program_)),
       entry_results_(*program_, HostEntryResults::most_bytes(*program_, pool.size())),
-      budget_(budget - std::min(budget, HostEntryResults::most_bytes(*program_, pool.size()))),
+      budget_(budget - std::min(budget, HostEntryResults::most_bytes(*program_, pool.size())), &idle_memory),
       matched_(*program_, tables_, budget_),
       pool_(pool),
       workers_(workers),

@@ -48,7 +48,8 @@ class HostQuery final : public DeviceQuery {
  public:
   HostQuery(std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
             std::shared_ptr<HostCode> code, JoinTables tables, uint64_t first_capacity, uint64_t budget,
-            WorkerPool& pool, std::vector<WorkerMemory>& workers, DecodeQueue& decode_queue, QueryProfile* profile);
+            IdleMappings& idle_memory, WorkerPool& pool, std::vector<WorkerMemory>& workers, DecodeQueue& decode_queue,
+            QueryProfile* profile);
   ~HostQuery() override;
 
   void stop() override;

@@ -37,14 +37,15 @@ uint64_t HostRowStore::bytes_for(const KeptRowLayout& shape, bool hashes, uint64
 }
 
 HostRowStore::HostRowStore(const KeptRowLayout& shape, bool hashes, uint64_t capacity, MemoryBudget& budget)
-    : budget_(budget), arena_(budget, kFirstTextArena) {
+    : budget_(budget), arena_(budget, kFirstTextArena, HostContents::kAnything) {
   columns_.reserve(shape.columns.size());
   for (const KeptColumn& column : shape.columns) {
     const uint32_t width = tb_type_width(column.type);
-    columns_.push_back({HostBuffer(budget, capacity * width), {}, width, tb_type_is_text(column.type) != 0});
-    if (column.nullable) columns_.back().valid.emplace(budget, capacity);
+    columns_.push_back(
+        {HostBuffer(budget, capacity * width, HostContents::kAnything), {}, width, tb_type_is_text(column.type) != 0});
+    if (column.nullable) columns_.back().valid.emplace(budget, capacity, HostContents::kAnything);
   }
-  if (hashes) hashes_.emplace(budget, capacity * sizeof(uint64_t));
+  if (hashes) hashes_.emplace(budget, capacity * sizeof(uint64_t), HostContents::kAnything);
   views_.resize(columns_.size());
   raw_.capacity = capacity;
   point_raw();
@@ -104,7 +105,7 @@ HostBuffer HostRowStore::texts_of(std::span<const uint32_t> rows, uint64_t* used
           f(reinterpret_cast<const TbTextView*>(column.values.data())[row]);
   };
   each([&](const TbTextView& view) { size += view.length; });
-  HostBuffer texts(budget_, std::max(size, kFirstTextArena));
+  HostBuffer texts(budget_, std::max(size, kFirstTextArena), HostContents::kAnything);
   *used = 0;
   each([&](const TbTextView& view) {
     memcpy(texts.data() + *used, arena_.data() + view.offset, view.length);

@@ -14,13 +14,20 @@ namespace {
 
 constexpr uint64_t kCacheLine = 64;
 
-/* Texts and what is wide stay where they are: they would push the rest out. */
+/* What is wide stays where it is: it would push the rest out. */
 constexpr uint64_t kMostCopiedBytes = 64 << 10;
+
+/* The column's place in the segment. `place`: where it was in another one, which is likely to have the same columns. */
+size_t place_of(const Segment& segment, uint32_t number, size_t place) {
+  const std::vector<Segment::Column>& columns = segment.columns;
+  if (place < columns.size() && columns[place].number == number) return place;
+  return static_cast<size_t>(segment.find(number) - columns.data());
+}
 
 }  // namespace
 
 SegmentColumns::SegmentColumns(const SegmentMorsel& morsel, size_t count)
-    : morsel_(morsel), now_(count), next_(count), after_(count) {
+    : morsel_(morsel), places_(count), now_(count), next_(count), after_(count) {
   look_up(next_);
   look_up(after_);
 }
@@ -40,14 +47,16 @@ void SegmentColumns::look_up(Columns& columns) {
   }
   const Segment& segment = *morsel_.segments[looked_up_++].segment;
   for (size_t i = 0; i < columns.size(); i++) {
-    columns[i] = segment.find((*morsel_.columns)[i])->data.get();
+    places_[i] = place_of(segment, (*morsel_.columns)[i], places_[i]);
+    columns[i] = segment.columns[places_[i]].data.get();
     __builtin_prefetch(columns[i]);
   }
 }
 
 void SegmentColumns::prefetch() const {
   for (const StoredColumn* column : next_) {
-    if (!column || column->bytes() > kMostCopiedBytes) continue;
+    // Texts are read in order if at all, so that hardware prefetches them.
+    if (!column || column->text() || column->bytes() > kMostCopiedBytes) continue;
     const auto* values = static_cast<const uint8_t*>(column->values());
     for (uint64_t at = 0; at < column->bytes(); at += kCacheLine) __builtin_prefetch(values + at, 0, 2);
   }

@@ -28,7 +28,8 @@ class SegmentColumns {
   void prefetch() const;
 
   const SegmentMorsel& morsel_;
-  size_t looked_up_ = 0;  // segments
+  size_t looked_up_ = 0;         // segments
+  std::vector<size_t> places_;  // of the columns in the segment that was looked up last
   Columns now_, next_, after_;
 };
 

@@ -15,6 +15,7 @@ FoundDevices find_devices(const DeviceOptions& options) {
   FoundDevices found;
   auto host = std::make_unique<HostDevice>(HostDeviceOptions{options.host_threads, options.host_memory_budget});
   found.host_workers = &host->pool();
+  found.idle_memory = &host->idle_memory();
   found.host_cpu = host_cpu_fingerprint();
   found.devices.push_back(std::move(host));
   if (!options.use_gpus) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/device/device.h"
+#include "engine/memory/idle_mappings.h"
 #include "engine/threads/worker_pool.h"
 
 namespace turbine {
@@ -25,6 +26,7 @@ struct DeviceOptions {
 struct FoundDevices {
   std::vector<std::unique_ptr<Device>> devices;  // 0: the host
   WorkerPool* host_workers;  // the host device's threads, also for work on other devices' results
+  IdleMappings* idle_memory;  // the host device's
   std::string host_cpu;      // the processor's model and instruction sets: machine code is for it alone
   std::string why_no_gpu;    // for the log; "" if there is one
 };

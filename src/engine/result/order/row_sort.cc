@@ -53,8 +53,8 @@ class PackedSort {
         packing_(packing),
         work_(work),
         parts_(count, work.threads()),
-        memory_(rows.budget(), count * sizeof(Entry)),
-        other_(rows.budget(), count * sizeof(Entry)) {}
+        memory_(rows.budget(), count * sizeof(Entry), HostContents::kAnything),
+        other_(rows.budget(), count * sizeof(Entry), HostContents::kAnything) {}
 
   SortedRows run(bool agree) {
     pack();
@@ -111,7 +111,7 @@ class PackedSort {
   /* Moves entries to where their buckets lie in the other memory. */
   void spread() {
     choose_splitters();
-    HostBuffer bucket_memory(rows_.budget(), count_ * sizeof(uint16_t));
+    HostBuffer bucket_memory(rows_.budget(), count_ * sizeof(uint16_t), HostContents::kAnything);
     auto* buckets = reinterpret_cast<uint16_t*>(bucket_memory.data());
     std::vector<std::vector<uint64_t>> at(parts_.size(), std::vector<uint64_t>(nbuckets_));
     work_.each(parts_.size(), [&](uint64_t p) {
@@ -156,7 +156,7 @@ class PackedSort {
     other_.shrink(count_ * sizeof(RowRef));
     SortedRows result(RowList(std::move(other_), count_));
     RowRef* refs = result.rows().data();
-    HostBuffer agree_memory(rows_.budget(), with_agree ? count_ : 1);
+    HostBuffer agree_memory(rows_.budget(), with_agree ? count_ : 1, HostContents::kAnything);
     work_.each(parts_.size(), [&](uint64_t p) {
       for (uint64_t i = parts_.first(p), end = i + parts_.count(p); i < end; i++) {
         refs[i] = entries()[i].row;

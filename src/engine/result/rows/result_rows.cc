@@ -27,7 +27,7 @@ HostBuffer copy_rows(const std::vector<ColumnShape>& columns, MemoryBudget& budg
     if (tb_type_is_text(columns[c].type))
       for (uint64_t i = 0; i < n; i++) size += text_at(batch_at(i), batch_at(i).columns[c], row_at(i)).size();
   }
-  HostBuffer block(budget, size);
+  HostBuffer block(budget, size, HostContents::kAnything);
   uint64_t text_size = 0;
   uint8_t* at = block.data();
   for (size_t c = 0; c < columns.size(); c++) {

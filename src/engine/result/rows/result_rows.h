@@ -28,7 +28,8 @@ constexpr uint64_t ref_row(RowRef ref) { return ref & ((RowRef{1} << kRefBatchSh
 /* References that are charged to a budget. */
 class RowList {
  public:
-  RowList(MemoryBudget& budget, uint64_t capacity) : memory_(budget, capacity * sizeof(RowRef)) {}
+  RowList(MemoryBudget& budget, uint64_t capacity)
+      : memory_(budget, capacity * sizeof(RowRef), HostContents::kAnything) {}
   /* `size` references with undefined values, in memory that is there. */
   RowList(HostBuffer memory, uint64_t size) : memory_(std::move(memory)), size_(size) {}
 

@@ -34,7 +34,7 @@ void clear_failing(const TbResultCondition& condition, const ResultColumn& colum
 }  // namespace
 
 HostBuffer passing_rows(const ResultPlan& plan, const ResultRows& rows, ParallelWork& work) {
-  HostBuffer passing(rows.budget(), std::max<uint64_t>(rows.size(), 1));
+  HostBuffer passing(rows.budget(), std::max<uint64_t>(rows.size(), 1), HostContents::kAnything);
   const RowParts parts(rows.size(), work.threads());
   work.each(parts.size(), [&](uint64_t p) {
     memset(passing.data() + parts.first(p), 1, parts.count(p));

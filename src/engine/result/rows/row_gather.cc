@@ -61,7 +61,7 @@ RowGather::RowGather(const ResultRows& rows, uint64_t references, uint64_t unrea
     : rows_(rows),
       unread_(unread),
       capacity_(std::clamp<uint64_t>(references, 1, kMostRows)),
-      memory_(rows.budget(), row_bytes(rows) * capacity_ + 32 * rows.columns().size()) {}
+      memory_(rows.budget(), row_bytes(rows) * capacity_ + 32 * rows.columns().size(), HostContents::kAnything) {}
 
 /* Elements from `first` on are those of these references. */
 void RowGather::gather_part(std::span<const RowRef> refs, size_t first, const std::vector<Target>& targets) const {
