@@ -184,6 +184,15 @@ SUITES = {
         PYTHON + ["test/on_stand_in.py", "text_lookups.py", "--device", "gpu", "--queries", "60", "--rows", "6000"],
         "the same on a GPU",
         ("--queries", "1500")),
+    "text-extremes": Suite(
+        PYTHON + ["test/text_extremes.py"],
+        "min and max of texts give PostgreSQL's answers",
+        ("--queries", "2000")),
+    "gpu-text-extremes": Suite(
+        PYTHON + ["test/on_stand_in.py", "--kernels", "tb_reserve", "text_extremes.py", "--device", "gpu",
+                  "--queries", "60", "--rows", "6000"],
+        "the same on a GPU",
+        ("--queries", "600")),
     "gpu-faults": Suite(
         PYTHON + ["test/gpu_faults.py", "--every", "7"],
         "a driver call that fails stays in its query, whichever it is",

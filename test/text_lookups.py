@@ -2,7 +2,7 @@
 """text_lookups.py - conditions over texts that are computed once for each entry of a dictionary give PostgreSQL's answers.
 
 `random` draws expressions over one text column (LIKE, comparisons, IN, length, CASE, NULL tests) and uses them as filters,
-keys, outputs, and arguments and filters of aggregates, over tables whose dictionaries are small, large, overflown, or
+keys, outputs, keys of joins, and arguments and filters of aggregates, over tables whose dictionaries are small, large, overflown, or
 several: partitions, changed blocks, files. `raising` has entries whose value would raise: of rows that are deleted or that
 another condition drops, nothing raises; of others PostgreSQL's error comes. `changes` adds texts and rows beside queries.
 `explained` asks EXPLAIN whether entries were looked up, and that nothing else was. Collations: the database's, C, and one
@@ -86,7 +86,9 @@ class Expressions:
 def draw_query(chance, table, column):
     expressions = Expressions(chance, column)
     condition, number = expressions.condition, expressions.number
-    kind = chance.randrange(12)
+    kind = chance.randrange(15)
+    if kind >= 12:
+        return draw_join(chance, table, column, condition, number)
     if kind == 11:
         return f"SELECT min({column}), max({column}) FROM {table} WHERE {chance.choice((condition(), 'n % 4 = 1', 'true'))}"
     if kind == 0:
@@ -114,6 +116,23 @@ def draw_query(chance, table, column):
                 f"WHERE {condition()} OR o.g > 2 GROUP BY o.g ORDER BY o.g")
     return (f"SELECT CASE WHEN {condition()} THEN 'one' WHEN n > 50 AND {condition()} THEN 'two' ELSE 'three' END AS k, "
             f"count(*), count(DISTINCT {column}) FROM {table} GROUP BY k ORDER BY k")
+
+
+def draw_join(chance, table, column, condition, number):
+    """Keys that are functions of the column: a match for each entry. Some have several rows, some have none."""
+    key = chance.choice((f"named.t = {column}", f"named.t = {column}", f"named.t = {column} AND named.size = length({column})",
+                         f"named.t = substr({column}, 1, 4)", f"named.t = {column} AND named.g <> t.n % 3"))
+    wanted = chance.choice(("true", "true", condition(), "t.n % 4 = 1"))
+    kind = chance.randrange(4)
+    if kind == 0:
+        return f"SELECT g, count(*), sum(t.n) FROM {table} t JOIN named ON {key} WHERE {wanted} GROUP BY g ORDER BY g"
+    if kind == 1:
+        return f"SELECT g, count(*), sum({number()}) FROM {table} t LEFT JOIN named ON {key} WHERE {wanted} GROUP BY g ORDER BY g"
+    if kind == 2:
+        exists = chance.choice(("EXISTS", "NOT EXISTS"))
+        return (f"SELECT count(*), sum(t.n) FROM {table} t WHERE {wanted} AND {exists} (SELECT FROM named WHERE {key})")
+    return (f"SELECT named.g, o.g, count(*) FROM {table} t JOIN named ON {key} JOIN other o ON o.k = t.n % 7 WHERE {wanted} "
+            "GROUP BY 1, 2 ORDER BY 1, 2")
 
 
 class Bench:
@@ -170,6 +189,12 @@ def make_tables(session, rows):
     session.query("CREATE TABLE overflown (id int, few text, many text, bytes text COLLATE \"C\", padded char(12), n int)")
     session.query(f"INSERT INTO overflown SELECT i, {few}, 'text ' || i::bigint * 104729 % 1000003, 'text ' || i, 'x', i % 101 "
                   f"FROM generate_series(1, greatest({rows}, 90000)) i")
+    # Words and texts, some twice, some that nobody has.
+    listed = ", ".join(f"({literal(word)})" for word in WORDS)
+    session.query("CREATE TABLE named AS SELECT t, length(t) AS size, (row_number() OVER ())::int % 4 AS g FROM ("
+                  f"VALUES {listed}, (NULL)) AS w(t)")
+    session.query("INSERT INTO named SELECT 'text ' || i % 60, length('text ' || i % 60), i % 5 FROM generate_series(1, 90) i")
+    session.query("INSERT INTO named SELECT 'text ' || i * 7, length('text ' || i * 7), i % 5 FROM generate_series(1, 3000) i")
     session.query("CREATE TABLE other AS SELECT i AS k, i % 4 AS g FROM generate_series(0, 6) i")
     session.query("VACUUM ANALYZE")
     session.query("CHECKPOINT")
@@ -295,7 +320,7 @@ def files(bench, rounds):
 def explained(bench):
     with bench.session(DIRECT) as session:
         for condition, wanted in (("few LIKE '%x%'", True), ("few = 'abc'", True), ("length(many) > 3", True), ("n > 3", False),
-                                  ("few IS NULL", False)):
+                                  ("few IS NULL", False), ("few IN (SELECT t FROM named)", True)):
             entries = dictionaries(session, f"SELECT count(*) FROM words WHERE {condition}")
             bench.check(f"entries for {condition}", bool(entries) != wanted and f"{entries}")
         text = "\n".join(row[0] for row in session.query(

@@ -15,10 +15,10 @@
  * lowest of them writes.
  * rt_state_*: any thread, at any time.
  */
-#include "rt/memory_words.h"
-#include "rt/rt.h"
+#include "rt/text_bytes.h"
 
 #include "turbine/kernel.h"
+#include "turbine/state_text.h"
 
 using namespace turbine::rt;
 
@@ -358,6 +358,103 @@ RT_EXPORT void rt_peers_max_key(void* state, uint8_t* valid, int64_t key, uint32
   if (!leads(peers) || any == 0) return;
   *(volatile uint8_t*)valid = 1;
   extreme_of_type<false>(state, most, type);
+}
+
+namespace {
+
+/* A lane's text for min or max; nothing if `pass` is 0. */
+struct TextCandidate {
+  const char* bytes;
+  uint32_t length;
+  uint32_t pass;
+};
+
+template <bool want_min>
+RT_INLINE TextCandidate better_text(TextCandidate a, TextCandidate b) {
+  if (!a.pass || !b.pass) return a.pass ? a : b;
+  int order = compare_bytes(b.bytes, b.length, a.bytes, a.length);
+  return (want_min ? order < 0 : order > 0) ? b : a;
+}
+
+/* As compare_bytes(). The stored text may have been written by another multiprocessor a moment ago, so it is read by
+ * volatile words; it is 8-aligned and padded to whole words. */
+RT_INLINE int compare_to_shared(const char* text, uint32_t length, const uint8_t* stored, uint32_t stored_length) {
+  const volatile uint64_t* words = (const volatile uint64_t*)stored;
+  uint32_t common = length < stored_length ? length : stored_length;
+  uint32_t at = 0;
+  for (; common - at >= 8; at += 8) {
+    uint64_t left = load_u64(text + at), right = words[at / 8];
+    if (left != right) return __builtin_bswap64(left) < __builtin_bswap64(right) ? -1 : 1;
+  }
+  if (uint32_t rest = common - at; rest != 0) {
+    uint64_t left = load_partial(text + at, rest), right = words[at / 8] & ~(uint64_t)0 >> (64 - 8 * rest);
+    if (left != right) return __builtin_bswap64(left) < __builtin_bswap64(right) ? -1 : 1;
+  }
+  return length < stored_length ? -1 : length > stored_length ? 1 : 0;
+}
+
+/* Would the text replace the state's? */
+template <bool want_min>
+RT_INLINE bool improves(const TbGroupTable* table, uint64_t word, TextCandidate text) {
+  if (!text.pass) return false;
+  if (word == TB_STATE_TEXT_NONE) return true;
+  const uint8_t* stored = table->arena + tb_state_text_offset(word);
+  int order = compare_to_shared(text.bytes, text.length, stored, tb_state_text_length(word));
+  return want_min ? order < 0 : order > 0;
+}
+
+/*
+ * Combines the text into the state, whatever other threads do to it meanwhile. The bytes are written before the word
+ * that names them, so whoever sees the word finds them. If the arena has no room, table->full is set, and the row has
+ * to come again once there is: combining a text twice changes nothing.
+ */
+template <bool want_min>
+RT_INLINE void combine_text(TbGroupTable* table, uint64_t* state, uint8_t* valid, TextCandidate text) {
+  uint64_t word = *(const volatile uint64_t*)state;
+  if (!improves<want_min>(table, word, text)) return;
+  // Millions of rows may come yet: all would wait for one counter.
+  if (*(const volatile uint32_t*)&table->full) return;
+  uint64_t size = ((uint64_t)text.length + 7) & ~(uint64_t)7;
+  uint64_t offset = __atomic_fetch_add(&table->arena_used, size, __ATOMIC_RELAXED);
+  if (offset + size > table->arena_capacity) {
+    *(volatile uint32_t*)&table->full = 1;
+    return;
+  }
+  uint64_t* copy = (uint64_t*)(table->arena + offset);
+  uint32_t at = 0;
+  for (; text.length - at >= 8; at += 8) copy[at / 8] = load_u64(text.bytes + at);
+  if (at < text.length) copy[at / 8] = load_partial(text.bytes + at, text.length - at);
+  fence();
+  uint64_t ours = tb_state_text(offset, text.length);
+  do {
+    uint64_t seen = word;
+    if (__atomic_compare_exchange_n(state, &seen, ours, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+      *(volatile uint8_t*)valid = 1;
+      return;
+    }
+    word = seen;
+  } while (improves<want_min>(table, word, text));
+}
+
+/* Most rows improve nothing, and are done after a look at the state. */
+template <bool want_min>
+RT_INLINE void peers_text(TbGroupTable* table, uint64_t* state, uint8_t* valid, TextCandidate text, uint32_t peers) {
+  text.pass = improves<want_min>(table, *(const volatile uint64_t*)state, text);
+  TextCandidate best = peers_fold(text, peers, better_text<want_min>);
+  if (leads(peers)) combine_text<want_min>(table, state, valid, best);
+}
+
+}  // namespace
+
+/* min(text) and max(text) of at most TB_STATE_TEXT_MOST_BYTES into a state word; sets table->full if the arena has no
+ * room. The texts stay readable for all lanes until the kernel ends. */
+RT_EXPORT void rt_peers_text_extreme(TbGroupTable* table, void* state, uint8_t* valid, const char* bytes,
+                                     uint32_t length, bool pass, bool want_min, uint32_t peers) {
+  TextCandidate text = {bytes, length, pass};
+  if (want_min)
+    peers_text<true>(table, (uint64_t*)state, valid, text, peers);
+  else
+    peers_text<false>(table, (uint64_t*)state, valid, text, peers);
 }
 
 /* The next index of an output that all threads append to; lanes that arrive

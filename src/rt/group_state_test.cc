@@ -5,12 +5,17 @@
  */
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <random>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "turbine/kernel.h"
+#include "turbine/state_text.h"
 
 extern "C" {
 void rt_state_add_i128(void* state, __int128 value);
@@ -29,6 +34,8 @@ void rt_block_sum_i128(const uint64_t* slots, uint32_t count);
 void rt_block_min_key(const uint64_t* slots, uint32_t count, uint32_t type);
 void rt_block_max_key(const uint64_t* slots, uint32_t count, uint32_t type);
 void rt_peers_sum_f64(void* state, uint8_t* valid, double value, bool pass, uint32_t peers);
+void rt_peers_text_extreme(TbGroupTable* table, void* state, uint8_t* valid, const char* bytes, uint32_t length,
+                           bool pass, bool want_min, uint32_t peers);
 bool rt_key_eq_text_shared(const char* key, uint32_t key_length, const char* stored, uint32_t stored_length);
 uint32_t rt_bucket_claim(uint32_t* bucket);
 uint32_t rt_clock();
@@ -153,6 +160,102 @@ TEST(GroupState, FloatSumsOfPeersThatDoNotPassStayNull) {
   rt_peers_sum_f64(&state, &valid, INFINITY, true, 1);
   EXPECT_EQ(valid, 1);
   EXPECT_EQ(state, INFINITY);
+}
+
+/* A state word and the arena that it names, as the threads of a kernel share them. */
+struct TextState {
+  alignas(8) uint8_t arena[4096];
+  TbGroupTable table{};
+  uint64_t word = TB_STATE_TEXT_NONE;
+  uint8_t valid = 0;
+
+  explicit TextState(uint64_t capacity = sizeof arena) {
+    std::memset(arena, 0x5a, sizeof arena);
+    table.arena = arena;
+    table.arena_capacity = capacity;
+  }
+  void add(const std::string& text, bool want_min, bool pass = true) {
+    rt_peers_text_extreme(&table, &word, &valid, text.data(), static_cast<uint32_t>(text.size()), pass, want_min, 1);
+  }
+  std::string text() const {
+    return {reinterpret_cast<const char*>(arena) + tb_state_text_offset(word), tb_state_text_length(word)};
+  }
+};
+
+TEST(GroupState, TextExtremesAreThoseOfBytes) {
+  std::vector<std::string> texts = {"m",   "",    "abcdefgh", "abcdefghi", "abcdefgh\xff",
+                                    "abc", "abd", "zz",       "\xff\x01",  "\xff"};
+  std::mt19937 random(3);
+  for (int round = 0; round < 50; round++) {
+    std::shuffle(texts.begin(), texts.end(), random);
+    TextState least, most;
+    EXPECT_EQ(least.valid, 0);
+    for (size_t i = 0; i < texts.size(); i++) {
+      least.add(texts[i], true);
+      most.add(texts[i], false);
+      const auto unsigned_order = [](const std::string& a, const std::string& b) { return a.compare(b) < 0; };
+      EXPECT_EQ(least.text(), *std::min_element(texts.begin(), texts.begin() + i + 1, unsigned_order));
+      EXPECT_EQ(most.text(), *std::max_element(texts.begin(), texts.begin() + i + 1, unsigned_order));
+    }
+    EXPECT_EQ(least.valid, 1);
+    EXPECT_EQ(least.table.arena_used % 8, 0u);
+  }
+}
+
+TEST(GroupState, TextExtremesOfRowsThatDoNotPassAreNone) {
+  TextState state;
+  state.add("abc", true, false);
+  EXPECT_EQ(state.valid, 0);
+  EXPECT_EQ(state.word, TB_STATE_TEXT_NONE);
+  EXPECT_EQ(state.table.arena_used, 0u);
+}
+
+/* The state stays as it was, and the row combines once there is room. */
+TEST(GroupState, TextExtremesWithoutRoomComeAgain) {
+  TextState state(24);
+  state.add("middle", true);
+  state.add("longer than the arena has room for", false);
+  EXPECT_EQ(state.table.full, 0u) << "it is less";
+  state.add("a longer text than there is room for", true);
+  EXPECT_EQ(state.table.full, 1u);
+  EXPECT_EQ(state.text(), "middle");
+  const uint64_t used = state.table.arena_used;
+  state.add("a", true);
+  EXPECT_EQ(state.table.arena_used, used) << "a full table takes nothing in";
+  state.table.full = 0;
+  state.table.arena_capacity = sizeof state.arena;
+  state.add("a longer text than there is room for", true);
+  EXPECT_EQ(state.text(), "a longer text than there is room for");
+}
+
+/* As threads of different warps do. */
+TEST(GroupState, TextExtremesOfManyThreads) {
+  for (bool want_min : {true, false}) {
+    std::vector<uint64_t> arena(1 << 20);
+    TbGroupTable table{};
+    table.arena = reinterpret_cast<uint8_t*>(arena.data());
+    table.arena_capacity = arena.size() * sizeof(uint64_t);
+    uint64_t word = TB_STATE_TEXT_NONE;
+    uint8_t valid = 0;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; t++)
+      threads.emplace_back([&, t] {
+        std::mt19937 random(t);
+        for (int i = 0; i < 20000; i++) {
+          const std::string text = std::to_string(100000 + random() % 800000) + " and more";
+          rt_peers_text_extreme(&table, &word, &valid, text.data(), static_cast<uint32_t>(text.size()), true, want_min,
+                                1);
+        }
+        const std::string last = want_min ? "1000" + std::to_string(t) : "9999" + std::to_string(t);
+        rt_peers_text_extreme(&table, &word, &valid, last.data(), static_cast<uint32_t>(last.size()), true, want_min,
+                              1);
+      });
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(table.full, 0u);
+    EXPECT_EQ(
+        std::string(reinterpret_cast<char*>(table.arena) + tb_state_text_offset(word), tb_state_text_length(word)),
+        want_min ? "10000" : "99993");
+  }
 }
 
 TEST(GroupState, SharedTextsCompareWithoutTheirPadding) {

@@ -16,6 +16,7 @@
 
 #include "turbine/kernel.h"
 #include "turbine/mutant.h"
+#include "turbine/state_text.h"
 
 namespace turbine {
 
@@ -90,8 +91,6 @@ void Accumulators::require_supported(const TbAgg& agg) {
   if (rows_.builder().gpu() && agg.kind == TB_AGG_SUM_INT && agg.type == TB_TYPE_INT8)
     throw std::runtime_error("narrow sums of bigint have no GPU code");
   if (!min_max(agg)) return;
-  if (rows_.builder().gpu() && tb_type_is_text(agg.type))
-    throw std::runtime_error("min and max of text have no GPU code");
   if (rows_.builder().gpu() && agg.type == TB_TYPE_NUM128)
     throw std::runtime_error("min and max of wide numerics have no GPU code");
 }
@@ -262,7 +261,8 @@ Carried Accumulators::step(const Carried& carried, Value* row_passes) {
         break;
       }
       default: {
-        if (text_state(agg)) {
+        if (is_text_state(agg)) {
+          if (gpu_) break;  // reserve_texts_of_warp()
           apply_text(agg, layout_.states[i], in, rows_.load(ir.getPtrTy(), table_, offsetof(TbGroupTable, rows)));
           break;
         }
@@ -338,7 +338,7 @@ Value* Accumulators::fold(const Carried& carried, Value* state_row) {
       rows_.store(ir.CreateAdd(old, seen), state_row, field.value_offset);
       continue;
     }
-    if (text_state(agg)) continue;  // step() has combined every row already
+    if (is_text_state(agg)) continue;  // step() has combined every row already
     Value* any = ir.CreateICmpNE(seen, ir.getInt64(0));
     Value* old_valid = rows_.load(ir.getInt8Ty(), state_row, field.valid_offset);
     Value* had = ir.CreateICmpNE(old_valid, ir.getInt8(0));
@@ -369,6 +369,7 @@ Value* Accumulators::fold_of_block(const Carried& carried, Value* state_row, Blo
   mark_states(carried, state_row);
   for (size_t i = 0; i < program_.aggs().size(); i++) {
     const TbAgg& agg = program_.aggs()[i];
+    if (is_text_state(agg)) continue;
     Value* state = rows_.at(state_row, layout_.states[i].value_offset);
     if (agg.kind == TB_AGG_COUNT) {
       fold.add_sum(state, rows_seen(i, carried));
@@ -398,7 +399,9 @@ void Accumulators::mark_states(const Carried& carried, Value* state_row) {
     }
     std::vector<uint32_t> places;  // a bit, and the offset of a byte
     for (size_t i = 0; i < program_.aggs().size(); i++) {
-      if (program_.aggs()[i].kind == TB_AGG_COUNT || seen_of_[i] < first || seen_of_[i] >= end) continue;
+      if (program_.aggs()[i].kind == TB_AGG_COUNT || is_text_state(program_.aggs()[i]) || seen_of_[i] < first ||
+          seen_of_[i] >= end)
+        continue;
       places.push_back(static_cast<uint32_t>(seen_of_[i] - first));
       places.push_back(layout_.states[i].valid_offset);
     }
@@ -425,7 +428,7 @@ Value* Accumulators::apply(size_t i, const AggInput& in, Value* group_row) {
     rows_.store(ir.CreateAdd(old, ir.CreateZExt(pass, ir.getInt64Ty())), group_row, field.value_offset);
     return nullptr;
   }
-  if (text_state(agg)) {
+  if (is_text_state(agg)) {
     apply_text(agg, field, in, group_row);
     return nullptr;
   }
@@ -472,17 +475,11 @@ Value* Accumulators::too_wide_for_atomics(Value* v) {
   return overflow_if(ir.CreateICmpUGE(ir.CreateAdd(v, limit), range), TB_ERR_STATE_OVERFLOW);
 }
 
-bool Accumulators::has_text_states() const {
-  for (const TbAgg& agg : program_.aggs())
-    if (text_state(agg)) return true;
-  return false;
-}
-
 Value* Accumulators::text_state_bytes(Value* row_passes) {
   auto& ir = rows_.ir();
   Value* total = ir.getInt64(0);
   for (size_t i = 0; i < program_.aggs().size(); i++) {
-    if (!text_state(program_.aggs()[i])) continue;
+    if (!is_text_state(program_.aggs()[i])) continue;
     const AggInput in = input(i, row_passes);
     Value* length = ir.CreateZExt(in.length, ir.getInt64Ty());
     total = ir.CreateAdd(total, in.pass ? ir.CreateSelect(in.pass, length, ir.getInt64(0)) : length);
@@ -505,6 +502,7 @@ Value* Accumulators::apply_atomic(size_t i, const AggInput& in, Value* group_row
   const TbAgg& agg = program_.aggs()[i];
   const GroupField& field = layout_.states[i];
   require_supported(agg);
+  if (is_text_state(agg)) return nullptr;  // reserve_texts()
   Value* state = rows_.at(group_row, field.value_offset);
   Value* pass = in.pass ? in.pass : ir.getTrue();
   auto kept = [&](Value* v, Value* neutral) { return in.pass ? ir.CreateSelect(in.pass, v, neutral) : v; };
@@ -535,10 +533,83 @@ Value* Accumulators::apply_atomic(size_t i, const AggInput& in, Value* group_row
   return nullptr;
 }
 
+/* Longer texts have no place in a state's word. */
+AggInput Accumulators::text_input(size_t i) {
+  auto& ir = rows_.ir();
+  const AggInput in = input(i, nullptr);
+  Value* too_long = ir.CreateICmpUGT(in.length, ir.getInt32(TB_STATE_TEXT_MOST_BYTES));
+  rows_.add_errors(overflow_if(too_long, TB_ERR_UNREPRESENTABLE), in.pass);
+  Value* fits = ir.CreateNot(too_long);
+  return {in.value, in.length, in.pass ? ir.CreateAnd(in.pass, fits) : fits};
+}
+
+void Accumulators::combine_text(size_t i, const AggInput& in, Value* table, Value* group_row, Value* peers) {
+  const GroupField& field = layout_.states[i];
+  rows_.call_rt("rt_peers_text_extreme",
+                {table, rows_.at(group_row, field.value_offset), rows_.at(group_row, field.valid_offset), in.value,
+                 in.length, in.pass, rows_.ir().getInt1(program_.aggs()[i].kind == TB_AGG_MIN), peers});
+}
+
+void Accumulators::reserve_texts(Value* table, Value* group_row, Value* peers) {
+  for (size_t i = 0; i < program_.aggs().size(); i++)
+    if (is_text_state(program_.aggs()[i])) combine_text(i, text_input(i), table, group_row, peers);
+}
+
+Carried Accumulators::init_texts() {
+  auto& ir = rows_.ir();
+  Carried none;
+  for (const TbAgg& agg : program_.aggs()) {
+    if (!is_text_state(agg)) continue;
+    none.push_back(llvm::ConstantPointerNull::get(ir.getPtrTy()));
+    none.push_back(ir.getInt32(0));
+  }
+  return none;
+}
+
+/*
+ * if (pass && (!best || compare(text, best) < 0)) best = text;
+ */
+Carried Accumulators::step_texts(const Carried& carried) {
+  auto& ir = rows_.ir();
+  Carried next;
+  for (size_t i = 0; i < program_.aggs().size(); i++) {
+    const TbAgg& agg = program_.aggs()[i];
+    if (!is_text_state(agg)) continue;
+    const size_t at = next.size();
+    const AggInput in = text_input(i);
+    const Carried before = {carried[at], carried[at + 1]};
+    next.append(emit_if(rows_, "text_step", in.pass, before, [&]() -> Carried {
+      Value* first = ir.CreateIsNull(before[0]);
+      const Carried order = emit_if(rows_, "text_order", ir.CreateNot(first), {ir.getInt32(0)}, [&]() -> Carried {
+        return {rows_.call_rt("rt_text_compare", {in.value, in.length, before[0], before[1]})};
+      });
+      Value* zero = ir.getInt32(0);
+      Value* better = agg.kind == TB_AGG_MIN ? ir.CreateICmpSLT(order[0], zero) : ir.CreateICmpSGT(order[0], zero);
+      Value* wins = ir.CreateOr(first, better);
+      return {ir.CreateSelect(wins, in.value, before[0]), ir.CreateSelect(wins, in.length, before[1])};
+    }));
+  }
+  return next;
+}
+
+void Accumulators::reserve_texts_of_warp(const Carried& carried, Value* table, Value* state_row) {
+  auto& ir = rows_.ir();
+  Value* peers = rows_.call_rt("rt_warp_peers", {ir.getInt32(0)});
+  size_t at = 0;
+  for (size_t i = 0; i < program_.aggs().size(); i++) {
+    if (!is_text_state(program_.aggs()[i])) continue;
+    const AggInput best = {carried[at], carried[at + 1], ir.CreateIsNotNull(carried[at])};
+    combine_text(i, best, table, state_row, peers);
+    at += 2;
+  }
+}
+
 void Accumulators::write_identities(Value* group_row) {
   for (size_t i = 0; i < program_.aggs().size(); i++) {
     const TbAgg& agg = program_.aggs()[i];
-    if (min_max(agg) && !tb_type_is_text(agg.type))
+    if (is_text_state(agg))
+      rows_.store(rows_.ir().getInt64(TB_STATE_TEXT_NONE), group_row, layout_.states[i].value_offset);
+    else if (min_max(agg))
       rows_.store(from_key(agg.type, key_identity(agg)), group_row, layout_.states[i].value_offset);
     // As a sum of negative zeros alone is.
     if (agg.kind == TB_AGG_SUM_FLOAT)

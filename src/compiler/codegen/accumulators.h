@@ -46,7 +46,7 @@ class Accumulators {
   /* The table whose arena holds text states (host); before init() or apply(). */
   void bind(llvm::Value* table) { table_ = table; }
   /* Some state is a text: its bytes need room in the arena before a tile. */
-  bool has_text_states() const;
+  bool has_text_states() const { return turbine::has_text_states(program_); }
   /* i64: arena bytes that the current row may need for text states. */
   llvm::Value* text_state_bytes(llvm::Value* row_passes);
 
@@ -69,6 +69,15 @@ class Accumulators {
    * group (`peers`: i32 mask); all of them arrive together. */
   llvm::Value* apply_atomic(size_t i, const AggInput& input, llvm::Value* group_row, llvm::Value* peers);
 
+  /* GPU: MIN and MAX of text are combined where groups are reserved, since they take memory. This does so by atomics,
+   * with `table` full if there was no room; apply_atomic and step leave them out. Doing so again for the same rows
+   * changes nothing. */
+  void reserve_texts(llvm::Value* table, llvm::Value* group_row, llvm::Value* peers);
+  /* The same of all rows of a thread (ungrouped): carried are a text and its length for each such state. */
+  Carried init_texts();
+  Carried step_texts(const Carried& carried);
+  void reserve_texts_of_warp(const Carried& carried, llvm::Value* table, llvm::Value* state_row);
+
   /* GPU: writes the states' identities into a fresh row, so that apply_atomic
    * needs no look at the valid byte. */
   void write_identities(llvm::Value* group_row);
@@ -76,7 +85,7 @@ class Accumulators {
  private:
   bool min_max(const TbAgg& agg) const { return agg.kind == TB_AGG_MIN || agg.kind == TB_AGG_MAX; }
   bool is_float(uint32_t type) const { return type == TB_TYPE_FLOAT4 || type == TB_TYPE_FLOAT8; }
-  llvm::Value* to_key(uint32_t type, llvm::Value* v);    // floats: ordered integer
+  llvm::Value* to_key(uint32_t type, llvm::Value* v);  // floats: ordered integer
   llvm::Value* from_key(uint32_t type, llvm::Value* key);
   llvm::Constant* key_identity(const TbAgg& agg);
   llvm::Value* better(const TbAgg& agg, llvm::Value* a, llvm::Value* b);  // a before b
@@ -89,7 +98,8 @@ class Accumulators {
   llvm::Value* wide_sum(const TbAgg& agg, const Carried& carried, size_t at);
   llvm::Value* too_wide_for_atomics(llvm::Value* v);
   void require_supported(const TbAgg& agg);
-  bool text_state(const TbAgg& agg) const { return min_max(agg) && tb_type_is_text(agg.type); }
+  AggInput text_input(size_t i);
+  void combine_text(size_t i, const AggInput& input, llvm::Value* table, llvm::Value* group_row, llvm::Value* peers);
   void apply_text(const TbAgg& agg, const GroupField& field, const AggInput& input, llvm::Value* group_row);
 
   void note_seen(size_t which, llvm::Value* pass, Carried& carried);
@@ -100,8 +110,8 @@ class Accumulators {
   /* Aggregates with the same FILTER see the same rows if their arguments are never NULL, or are the same. */
   struct SeenRows {
     uint32_t filter, null_of;  // expressions or TB_NONE
-    bool counted;              // else only marked that there was one
-    size_t at;                 // of the counter
+    bool counted;  // else only marked that there was one
+    size_t at;  // of the counter
   };
   llvm::Type* count_type() { return gpu_ ? rows_.ir().getInt32Ty() : rows_.ir().getInt64Ty(); }
   std::optional<size_t>& largest_at(const TbAgg& agg) {

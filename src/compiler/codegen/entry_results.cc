@@ -1,9 +1,10 @@
 /*
  * entry_results.cc - looks results of expressions over one text column up by the code of the row's text, and notes
- * those that nobody has computed yet. engine/program/entry_results.h has the layout.
+ * those that nobody has computed yet; likewise groups, and matches of joins. engine/program/entry_results.h has the
+ * layout.
  *
- * Called by RowEmitter::eval. It must never note a result whose evaluation has raised: the next row with that text
- * has to raise, too.
+ * Called by RowEmitter::eval, by sinks and by joins. It must never note a result whose evaluation has raised: the next
+ * row with that text has to raise, too.
  */
 #include <cstddef>
 
@@ -117,6 +118,40 @@ RowValue RowEmitter::eval_by_entry(uint32_t expr, Value* active) {
   });
   if (errors) add_errors(out[1], nullptr);
   return read_result(e, out[0], computed.null != nullptr);
+}
+
+bool RowEmitter::notes_match(uint32_t join) const {
+  const auto place = entry_results_.match(join);
+  return place && columns_[place->column].results;
+}
+
+/*
+ * word = *result_place();
+ * if (word == 0) { row = look_up(); word = row | 1 << 32; ... noted ... }
+ * return (uint32_t) word;
+ */
+Value* RowEmitter::match_by_entry(uint32_t join, llvm::function_ref<Value*()> look_up) {
+  const EntryResults::Place place = *entry_results_.match(join);
+  Value* at = result_place(place);
+  Value* known = ir_.CreateLoad(ir_.getInt64Ty(), at);
+  Value* errors = nullptr;
+  const Carried out = emit_if(*this, "match", ir_.CreateIsNull(known), {known, ir_.getInt32(0)}, [&]() -> Carried {
+    const LoadScope scope(*this);
+    Value* errors_before = take_errors();
+    Value* row = look_up();
+    errors = take_errors();
+    errors_ = errors_before;
+    Value* word = ir_.CreateOr(ir_.CreateZExt(row, ir_.getInt64Ty()), ir_.getInt64(uint64_t{1} << 32));
+    Value* noted = columns_[place.column].noted;
+    if (errors) noted = ir_.CreateAnd(noted, ir_.CreateIsNull(errors));
+    emit_if(*this, "note", noted, {}, [&]() -> Carried {
+      ir_.CreateStore(word, at);
+      return {};
+    });
+    return {word, errors ? errors : ir_.getInt32(0)};
+  });
+  if (errors) add_errors(out[1], nullptr);
+  return ir_.CreateTrunc(out[0], ir_.getInt32Ty());
 }
 
 /*

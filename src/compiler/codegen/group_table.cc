@@ -38,19 +38,6 @@ void GroupTableEmitter::eval_keys(Value* active) {
   for (uint32_t key : program_.keys()) keys_.push_back(rows_.eval(key, active));
 }
 
-/* Of all texts from their short hash, which some views have. */
-Value* GroupTableEmitter::text_hash(const RowValue& key) {
-  auto& ir = rows_.ir();
-  auto compute = [&] { return rows_.call_rt("rt_short_text_hash", {key.value, key.length}); };
-  Value* hash = nullptr;
-  if (key.id)
-    hash = emit_if(rows_, "text.hash", ir.CreateICmpEQ(key.id, ir.getInt32(0)), {key.hash},
-                   [&]() -> Carried { return {compute()}; })[0];
-  else
-    hash = compute();
-  return rows_.call_rt("rt_hash_int4", {hash});
-}
-
 /* Texts of one id are equal; else their bytes tell. */
 Value* GroupTableEmitter::text_equal(const RowValue& key, const GroupField& field, Value* row, bool shared) {
   auto& ir = rows_.ir();
@@ -70,8 +57,7 @@ Value* GroupTableEmitter::hash() {
   auto& ir = rows_.ir();
   Value* combined = nullptr;
   for (size_t i = 0; i < keys_.size(); i++) {
-    Value* h = tb_type_is_text(layout_.keys[i].type) ? text_hash(keys_[i])
-                                                     : key_hash(rows_, layout_.keys[i].type, keys_[i]);
+    Value* h = key_hash(rows_, layout_.keys[i].type, keys_[i]);
     if (keys_[i].null) h = ir.CreateSelect(keys_[i].null, ir.getInt64(0x9e3779b97f4a7c15ull + i), h);
     combined = combined ? rows_.call_rt("rt_hash_combine", {combined, h}) : h;
   }

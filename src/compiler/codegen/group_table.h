@@ -41,7 +41,6 @@ class GroupTableEmitter {
   llvm::Value* bucket_pointer(llvm::Value* hash);
 
  private:
-  llvm::Value* text_hash(const RowValue& key);
   llvm::Value* text_equal(const RowValue& key, const GroupField& field, llvm::Value* row, bool shared);
   llvm::Value* keys_equal(llvm::Value* row, bool shared);
   void write_keys(llvm::Value* row, llvm::Value* arena_offset);

@@ -26,7 +26,8 @@ constexpr uint32_t kCandidates = 64 << 10;
 /* Candidates between the prefetch of a text and its use. */
 constexpr uint64_t kAhead = 16;
 
-constexpr uint32_t kGiven = 0xff;  // beside TbTableKind: nothing is looked up
+/* Beside TbTableKind: nothing is looked up; the match of a HASH table is noted by the entry of the row's text. */
+constexpr uint32_t kGiven = 0xff, kNoted = 0xfe;
 
 /* Places of the values that a loop carries through the batches of a join that fans out. */
 enum { kTuple, kMatch, kMatched, kErrors, kFilled, kPatience, kLooked };
@@ -132,8 +133,16 @@ void HostJoins::emit_lookup(size_t j, TupleBatch& b) {
         {TB_TABLE_DENSE, [&] { return emit_lookup_loop(j, target, true, [&](Value*) { return probe.dense(); }); }});
   }
 
-  // Tuples that begin with a match of this join, or behind it.
+  // Rows whose text is an entry of a dictionary.
   Value* kind = probe.kind();
+  if (probe.by_entry()) {
+    cases.push_back({kNoted, [&] { return emit_lookup_list(j, target, [&](Value*) { return probe.noted(); }); }});
+    Value* hashed = ir_.CreateICmpEQ(kind, ir_.getInt32(TB_TABLE_HASH));
+    kind = ir_.CreateSelect(ir_.CreateAnd(hashed, rows_.match_noted(static_cast<uint32_t>(j))), ir_.getInt32(kNoted),
+                            kind);
+  }
+
+  // Tuples that begin with a match of this join, or behind it.
   if (full_.reaches(j)) {
     cases.push_back(
         {kGiven, [&] { return emit_all_stay(j, target, [&](Value* row) { return full_.given_match(j, row); }); }});
@@ -151,7 +160,10 @@ Carried HostJoins::emit_lookup_loop(size_t j, const TupleBatch& in, bool branch_
   const bool simple_residual = plan_.expands[j] || join.residual == TB_NONE || is_dense(program_, join.residual);
   if (branch_free && !in.places && !walks_chain(j) && simple_residual && probes_[j].dense_keys())
     return emit_lookup_mask(j, in, lookup);
-  return emit_lookup_list(j, in, lookup);
+  return emit_lookup_list(j, in, [&](Value* k) {
+    probes_[j].eval_keys();
+    return lookup(k);
+  });
 }
 
 /*
@@ -208,7 +220,6 @@ Carried HostJoins::emit_lookup_list(size_t j, const TupleBatch& in, Lookup looku
       [&](Value* k, const Carried& now) -> Carried {
         // Look the tuple up.
         Value* place = tile_.begin_tuple(source, k);
-        probes_[j].eval_keys();
         JoinMatch match = lookup(k);
         match = walks_chain(j) ? walk_chain(j, match) : check_residual(j, match);
         Value* errors = rows_.take_errors();

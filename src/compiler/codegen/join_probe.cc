@@ -278,14 +278,38 @@ JoinMatch JoinProbe::hashed_at(Value* candidate, Value* hash) {
   return {end[0], end[1]};
 }
 
+JoinMatch JoinProbe::noted() {
+  auto& ir = rows_.ir();
+  Value* row = rows_.match_by_entry(index_, [&]() -> Value* {
+    eval_keys();
+    const JoinMatch match = hashed(hash());
+    return ir.CreateSelect(match.hit, match.row, ir.getInt32(TB_NONE));
+  });
+  keys_.clear();
+  return {ir.CreateICmpNE(row, ir.getInt32(TB_NONE)), row};
+}
+
 JoinMatch JoinProbe::any_kind() {
   auto& ir = rows_.ir();
   auto carried = [](JoinMatch m) -> Carried { return {m.hit, m.row}; };
   auto none = [&]() -> Carried { return {ir.getFalse(), ir.getInt32(TB_NONE)}; };
+  if (!by_entry()) eval_keys();
   if (series()) return first_of_series();
   std::vector<SwitchCase> cases;
   if (keyless()) {
     cases.push_back({TB_TABLE_ALL, [&] { return carried(first_of_all()); }});
+  } else if (by_entry()) {
+    Value* errors = nullptr;
+    cases.push_back({TB_TABLE_HASH, [&]() -> Carried {
+                       const JoinMatch match = noted();
+                       errors = rows_.take_errors();
+                       return {match.hit, match.row, errors ? errors : ir.getInt32(0)};
+                     }});
+    const Carried found = emit_switch(rows_, "join", kind_, cases, [&]() -> Carried {
+      return {ir.getFalse(), ir.getInt32(TB_NONE), ir.getInt32(0)};
+    });
+    if (errors) rows_.add_errors(found[2], nullptr);
+    return {found[0], found[1]};
   } else {
     cases.push_back({TB_TABLE_HASH, [&] { return carried(hashed(hash())); }});
     if (integer_key()) {

@@ -53,7 +53,11 @@ class JoinProbe {
   llvm::Value* candidate(llvm::Value* hash);
   void prefetch_keys(llvm::Value* candidate);
   JoinMatch hashed_at(llvm::Value* candidate, llvm::Value* hash);
-  /* Whatever the kind is, branching on it: for code that has one row. */
+  /* The match of a hashed table is noted by the entry of the row's text. The keys are evaluated if nobody has noted it.
+   */
+  bool by_entry() const { return rows_.notes_match(index_); }
+  JoinMatch noted();
+  /* Evaluates the keys and looks up, whatever the kind is, branching on it: for code that has one row. */
   JoinMatch any_kind();
 
   /* The next row of equal keys (i32), or TB_NONE; `row` may be TB_NONE. Of a series the number

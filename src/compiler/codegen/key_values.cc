@@ -10,6 +10,15 @@ namespace turbine {
 
 using llvm::Value;
 
+/* Of a text from its short hash, which views of dictionary entries have. */
+static Value* text_key_hash(RowEmitter& rows, const RowValue& v) {
+  auto& ir = rows.ir();
+  auto compute = [&]() -> Carried { return {rows.call_rt("rt_short_text_hash", {v.value, v.length})}; };
+  Value* hash = v.id ? emit_if(rows, "text.hash", ir.CreateICmpEQ(v.id, ir.getInt32(0)), {v.hash}, compute)[0]
+                     : compute()[0];
+  return rows.call_rt("rt_hash_int4", {hash});
+}
+
 Value* key_hash(RowEmitter& rows, uint32_t type, const RowValue& v) {
   switch (type) {
     case TB_TYPE_BOOL: return rows.call_rt("rt_hash_bool", {v.value});
@@ -20,7 +29,7 @@ Value* key_hash(RowEmitter& rows, uint32_t type, const RowValue& v) {
     case TB_TYPE_FLOAT8: return rows.call_rt("rt_hash_float8", {v.value});
     case TB_TYPE_NUM128: return rows.call_rt("rt_hash_num128", {v.value});
     case TB_TYPE_TEXT:
-    case TB_TYPE_BPCHAR: return rows.call_rt("rt_hash_text", {v.value, v.length});
+    case TB_TYPE_BPCHAR: return text_key_hash(rows, v);
     default: return rows.call_rt("rt_hash_int8", {v.value});
   }
 }

@@ -52,6 +52,7 @@ class SinkKernel : GpuKernel {
 
   void emit_rows();
   void emit_reserve();
+  void emit_reserve_texts();
   void emit_apply();
   void emit_reduce();
   void emit_project();
@@ -86,8 +87,8 @@ void SinkKernel::emit_rows() {
   finish_counted(end[1], end[0]);
 }
 
-/* group_of_row[row or tuple] = find or insert; idempotent, so it may run again
- * after the table has grown. */
+/* group_of_row[row or tuple] = find or insert; then min and max of text, which need memory, too. Idempotent, so it may
+ * run again after the table has grown. */
 void SinkKernel::emit_reserve() {
   Value* group_of_row = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, group_of_row));
   Carried end = grid_loop({ir_.getInt32(0)}, [&](Value* step, const Carried& now) -> Carried {
@@ -96,12 +97,36 @@ void SinkKernel::emit_reserve() {
       groups_.eval_keys(nullptr);
       Value* errors = rows_.take_errors();
       Value* group = groups_.find_or_insert_atomic(groups_.hash(), accumulators_);
-      return {group, errors ? ir_.CreateOr(now[0], errors) : now[0]};
+      Carried out = {group, errors ? ir_.CreateOr(now[0], errors) : now[0]};
+      if (!accumulators_.has_text_states()) return out;
+      return emit_if(rows_, "texts", ir_.CreateICmpNE(group, ir_.getInt32(TB_NONE)), out, [&]() -> Carried {
+        Value* peers = rows_.call_rt("rt_warp_peers", {group});
+        accumulators_.reserve_texts(table_, groups_.row(group), peers);
+        Value* of_texts = rows_.take_errors();
+        return {group, of_texts ? ir_.CreateOr(out[1], of_texts) : out[1]};
+      });
     });
     ir_.CreateStore(found[0], rows_.index(ir_.getInt32Ty(), group_of_row, step));
     return {found[1]};
   });
   finish(end[0]);
+}
+
+/* Ungrouped: min and max of text alone; tb_reduce has the other states. */
+void SinkKernel::emit_reserve_texts() {
+  Carried init = accumulators_.init_texts();
+  init.push_back(ir_.getInt32(0));  // errors
+  Carried end = grid_loop(init, [&](Value*, const Carried& now) {
+    return filtered(now, [&] {
+      Carried next = accumulators_.step_texts(Carried(now.begin(), now.end() - 1));
+      Value* errors = rows_.take_errors();
+      next.push_back(errors ? ir_.CreateOr(now.back(), errors) : now.back());
+      return next;
+    });
+  });
+  Value* errors = end.pop_back_val();
+  accumulators_.reserve_texts_of_warp(end, table_, state_row());
+  finish(errors);
 }
 
 void SinkKernel::emit_apply() {
@@ -188,6 +213,7 @@ void emit_gpu_pipeline(ModuleBuilder& builder, const Program& program, const Gro
     default: break;
   }
   if (!program.grouped()) {
+    if (reserves_memory(program)) kernel("tb_reserve").emit_reserve_texts();
     return SinkKernel(builder, program, layout, "tb_reduce", blocks_of_reduce(program)).emit_reduce();
   }
   kernel("tb_reserve").emit_reserve();

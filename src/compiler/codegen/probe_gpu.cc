@@ -262,9 +262,9 @@ Carried ProbeKernel::from_join(size_t j, const Carried& before) {
 }
 
 JoinMatch ProbeKernel::look_up(size_t j, Carried& now) {
-  probes_[j].eval_keys();
+  const JoinMatch match = probes_[j].any_kind();
   note_errors(now);
-  return probes_[j].any_kind();
+  return match;
 }
 
 /* Where nothing is to be looked up, the row that the tuple begins with, if it does here. */

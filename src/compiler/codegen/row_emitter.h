@@ -119,6 +119,13 @@ class RowEmitter {
   /* Notes it; i1: no row has before, or nobody knows. */
   llvm::Value* note_entry();
 
+  /* Do rows note the join's match by entry (EntryResults::match)? */
+  bool notes_match(uint32_t join) const;
+  /* i1: they do in the column's present form; the same for all rows of a tile or stretch. */
+  llvm::Value* match_noted(uint32_t join) const { return columns_[entry_results_.match(join)->column].noted; }
+  /* i32: the match that was noted, else look_up()'s (i32, TB_NONE: none), which is noted unless an error came of it. */
+  llvm::Value* match_by_entry(uint32_t join, llvm::function_ref<llvm::Value*()> look_up);
+
   /* Host: do rows note their group by entry (EntryResults::group_column)? */
   bool notes_groups() const { return entry_results_.group_column() && columns_[*entry_results_.group_column()].groups; }
   /* i32: 1 + the number of the row's group; 0: nobody has noted it. */
@@ -139,7 +146,7 @@ class RowEmitter {
   }
 
   /* Memory helpers shared with the loops' emitters. */
-  llvm::Type* type_of(uint32_t tb_type);    // in registers
+  llvm::Type* type_of(uint32_t tb_type);  // in registers
   llvm::Type* memory_type(uint32_t tb_type);  // i8 for bool
   llvm::Value* at(llvm::Value* base, uint64_t offset);
   llvm::Value* load(llvm::Type* type, llvm::Value* base, uint64_t offset);
@@ -151,8 +158,8 @@ class RowEmitter {
   llvm::Value* call_rt(llvm::StringRef symbol, llvm::ArrayRef<llvm::Value*> operands);
 
   llvm::Value* and_maybe(llvm::Value* a, llvm::Value* b);  // nullptr: true
-  llvm::Value* or_maybe(llvm::Value* a, llvm::Value* b);   // nullptr: false
-  llvm::Value* not_null(const RowValue& v);                // nullptr: true
+  llvm::Value* or_maybe(llvm::Value* a, llvm::Value* b);  // nullptr: false
+  llvm::Value* not_null(const RowValue& v);  // nullptr: true
   void add_errors(llvm::Value* bits, llvm::Value* when);
 
   const Program& program() const { return program_; }
@@ -166,7 +173,7 @@ class RowEmitter {
   /* Where one column's value of the row is in memory. */
   struct ColumnPlace {
     llvm::Value* value;  // pointer
-    llvm::Value* null;   // i1 or nullptr
+    llvm::Value* null;  // i1 or nullptr
     llvm::Value* bytes;  // what text offsets count from
   };
   RowValue eval_column(const TbExpr& e);
@@ -263,8 +270,8 @@ class RowEmitter {
   struct BoundColumn {
     llvm::Value *values = nullptr, *valid = nullptr, *valid_mask = nullptr, *table = nullptr, *bytes = nullptr;
     llvm::Value *base = nullptr, *mask = nullptr, *shift = nullptr;  // of codes; null: there are none
-    llvm::Value *views = nullptr, *row_mask = nullptr;               // of codes of text
-    llvm::Value* dictionary = nullptr;                               // host: these views, or null
+    llvm::Value *views = nullptr, *row_mask = nullptr;  // of codes of text
+    llvm::Value* dictionary = nullptr;  // host: these views, or null
     /* By entry: record i & results_mask of `results`; whether they are the dictionary's own, and are noted. */
     llvm::Value *results = nullptr, *results_mask = nullptr, *noted = nullptr;
     llvm::Value *groups = nullptr, *groups_mask = nullptr, *groups_noted = nullptr;  // likewise
@@ -275,14 +282,14 @@ class RowEmitter {
   std::vector<llvm::Value*> matches_;
   std::shared_ptr<const ExpressionParts> parts_;
   const EntryResults entry_results_;
-  std::map<uint32_t, KnownValue> known_;              // shared expressions of the row
-  std::map<llvm::Value*, llvm::Value*> narrowed_;     // a condition and the wider one that it was made of
-  std::map<Narrowing, llvm::Value*> narrows_;         // conditions of the row, so that equal ones are the same
-  std::map<uint32_t, RowValue> locals_;               // of loops that are under way or have ended
-  llvm::Value* steps_ = nullptr;                      // i32: runs of loops in the closed SEQUENCE so far
-  llvm::Value* frame_ = nullptr;                      // where parts find columns and put their results
-  std::vector<bool> framed_;                          // columns of the row that are there
-  ExpressionPart* in_part_ = nullptr;                 // emits its body
+  std::map<uint32_t, KnownValue> known_;  // shared expressions of the row
+  std::map<llvm::Value*, llvm::Value*> narrowed_;  // a condition and the wider one that it was made of
+  std::map<Narrowing, llvm::Value*> narrows_;  // conditions of the row, so that equal ones are the same
+  std::map<uint32_t, RowValue> locals_;  // of loops that are under way or have ended
+  llvm::Value* steps_ = nullptr;  // i32: runs of loops in the closed SEQUENCE so far
+  llvm::Value* frame_ = nullptr;  // where parts find columns and put their results
+  std::vector<bool> framed_;  // columns of the row that are there
+  ExpressionPart* in_part_ = nullptr;  // emits its body
 };
 
 }  // namespace turbine

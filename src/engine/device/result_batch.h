@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/group_fold/group_fold.h"
 #include "engine/program/group_layout.h"
 #include "turbine/kernel.h"
 
@@ -65,7 +66,7 @@ inline std::string_view text_at(const ResultBatch& batch, const ResultColumn& co
   }
   TbGroupText text;
   memcpy(&text, column.at(row), sizeof text);
-  return view_of(batch.bytes + text.offset, text.length);
+  return view_of(arena_bytes(batch.bytes, text.offset), text.length);
 }
 
 /* The batch of `nrows` rows in group_layout form, with their arena. */

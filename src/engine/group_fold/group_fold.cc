@@ -48,7 +48,7 @@ int compare_loaded(const uint8_t* a, const uint8_t* b) {
 int compare_text(const uint8_t* a, const uint8_t* a_arena, const uint8_t* b, const uint8_t* b_arena) {
   const auto x = load<TbGroupText>(a), y = load<TbGroupText>(b);
   const uint32_t common = std::min(x.length, y.length);
-  const int order = common == 0 ? 0 : memcmp(a_arena + x.offset, b_arena + y.offset, common);
+  const int order = common == 0 ? 0 : memcmp(arena_bytes(a_arena, x.offset), arena_bytes(b_arena, y.offset), common);
   return order != 0 ? order : (x.length > y.length) - (x.length < y.length);
 }
 
@@ -80,14 +80,14 @@ void add_floats(uint8_t* into, const uint8_t* from) { store(into, load<double>(i
 
 void put_text(uint8_t* to, FoldArena& arena, const uint8_t* from, const uint8_t* from_arena, uint32_t room) {
   auto text = load<TbGroupText>(from);
-  const uint8_t* bytes = from_arena + text.offset;
+  const uint8_t* bytes = arena_bytes(from_arena, text.offset);
   auto target = load<TbGroupText>(to);
   if (room < text.length) {
     target.capacity = text.length;
     target.offset = arena.reserve(text.length);
   }
   target.length = text.length;
-  if (text.length > 0) memcpy(arena.bytes() + target.offset, bytes, text.length);
+  if (text.length > 0) memcpy(arena_bytes(arena.bytes(), target.offset), bytes, text.length);
   store(to, target);
 }
 
@@ -146,6 +146,12 @@ bool GroupFold::same_keys(const uint8_t* a, const uint8_t* a_arena, const uint8_
     if (valid && compare(key.type, a + key.value_offset, a_arena, b + key.value_offset, b_arena) != 0) return false;
   }
   return true;
+}
+
+void GroupFold::prefetch_texts(const uint8_t* row, const uint8_t* arena) const {
+  for (const GroupField& key : layout_.keys)
+    if (tb_type_is_text(key.type))
+      __builtin_prefetch(arena_bytes(arena, load<TbGroupText>(row + key.value_offset).offset));
 }
 
 void GroupFold::copy(uint8_t* to, FoldArena& arena, const uint8_t* from, const uint8_t* from_arena) const {

@@ -17,6 +17,11 @@
 
 namespace turbine {
 
+/* The bytes at an offset of an arena. The host's group tables have null for their arena, and addresses for offsets. */
+inline uint8_t* arena_bytes(const uint8_t* arena, uint64_t offset) {
+  return reinterpret_cast<uint8_t*>(reinterpret_cast<uintptr_t>(arena) + offset);
+}
+
 /* Where the text of folded rows goes. */
 class FoldArena {
  public:
@@ -52,6 +57,9 @@ class GroupFold {
 
   /* Are the keys those of one group: NULLs equal, -0 = 0, NaN = NaN. */
   bool same_keys(const uint8_t* a, const uint8_t* a_arena, const uint8_t* b, const uint8_t* b_arena) const;
+
+  /* Asks the memory for the beginnings of a row's text keys, which same_keys() reads. */
+  void prefetch_texts(const uint8_t* row, const uint8_t* arena) const;
 
   /* Copies a whole row, with its text. */
   void copy(uint8_t* to, FoldArena& arena, const uint8_t* from, const uint8_t* from_arena) const;

@@ -72,6 +72,7 @@ uint32_t only_value(const Program& program) {
 
 EntryResults::EntryResults(const Program& program)
     : places_(program.exprs().size()),
+      matches_(program.joins().size()),
       columns_(program.exprs().size(), kNoColumn),
       reads_(program.exprs().size()),
       record_sizes_(program.source_columns()) {
@@ -123,6 +124,26 @@ void EntryResults::choose(const Program& program, std::vector<bool>& chosen) con
     if (!has_place(i)) take(program.args(program.expr(i)));
 }
 
+/* Words, before there are bytes. */
+void EntryResults::lay_out_matches(const Program& program) {
+  for (size_t j = 0; j < program.joins().size(); j++) {
+    const TbJoin& join = program.joins()[j];
+    if (join.kind == TB_JOIN_SERIES) continue;
+    uint32_t column = kNoColumn;
+    bool text = false;
+    for (uint32_t key : program.join_keys(join)) {
+      column = together(column, columns_[key]);
+      text = text || tb_type_is_text(program.expr(key).type);
+    }
+    if (!text || column == kNoColumn || column == kOthers) continue;
+    uint32_t& size = record_sizes_[column];
+    if (size + sizeof(uint64_t) > TB_MAX_ENTRY_RECORD) continue;
+    matches_[j] = Place{column, size, sizeof(uint64_t)};
+    size += sizeof(uint64_t);
+    empty_ = false;
+  }
+}
+
 void EntryResults::lay_out_seen(const Program& program) {
   const uint32_t expr = only_value(program);
   if (expr == TB_NONE || program.expr(expr).op != TB_EXPR_COLUMN || columns_[expr] == kOthers) return;
@@ -143,6 +164,7 @@ void EntryResults::find_group_column(const Program& program) {
 
 /* Words before bytes, so that both are aligned without gaps. What finds no room is computed for each row. */
 void EntryResults::lay_out(const Program& program, const std::vector<bool>& chosen) {
+  lay_out_matches(program);
   for (uint32_t width : {uint32_t{sizeof(uint64_t)}, uint32_t{sizeof(uint8_t)}})
     for (uint32_t i = 0; i < chosen.size(); i++) {
       if (!chosen[i] || width_of_result(program.expr(i).type) != width) continue;
@@ -156,8 +178,9 @@ void EntryResults::lay_out(const Program& program, const std::vector<bool>& chos
   if (!seen_) find_group_column(program);
   // Words of the next record are aligned as well.
   std::vector<bool> has_words(record_sizes_.size());
-  for (const auto& place : places_)
-    if (place && place->width == sizeof(uint64_t)) has_words[place->column] = true;
+  for (const auto* places : {&places_, &matches_})
+    for (const auto& place : *places)
+      if (place && place->width == sizeof(uint64_t)) has_words[place->column] = true;
   for (size_t c = 0; c < record_sizes_.size(); c++)
     if (has_words[c]) record_sizes_[c] = (record_sizes_[c] + 7) & ~7u;
 }

@@ -11,8 +11,9 @@
  * A record has the results of all such expressions of a column:
  *
  *   per expression of 2 or 4 bytes: uint64, bits 0-31 its value, bits 32-33 a state, kValue or kNull
- *   per BOOL:                       uint8, kFalse, kTrue or kNullBool
- *   for the sink (seen()):          uint8, 1 once a row with the entry has come there
+ *   per join (match()):             uint64, bits 0-31 the first row of the join table with the keys, or TB_NONE; bit
+ * 32: 1 per BOOL:                       uint8, kFalse, kTrue or kNullBool for the sink (seen()):          uint8, 1 once
+ * a row with the entry has come there
  *
  * 0 is "not known yet". Record 0 is that of NULL, record 1 + i that of entry i.
  */
@@ -42,6 +43,10 @@ class EntryResults {
   /* Nothing: the expression is computed for each row. */
   std::optional<Place> place(uint32_t expr) const { return expr < places_.size() ? places_[expr] : std::nullopt; }
 
+  /* For the join's match, if all its keys are functions of one text of the source and some key is a text: so the join
+   * table is hashed, and rows with equal texts find the same of its rows. */
+  std::optional<Place> match(uint32_t join) const { return matches_[join]; }
+
   /* A byte for whether a row with the entry has come to the sink, if later ones add nothing there: the program is a
    * DISTINCT of one text of the source, or has nothing but min and max of one. Nothing: of other programs. */
   std::optional<Place> seen() const { return seen_; }
@@ -57,10 +62,12 @@ class EntryResults {
  private:
   void choose(const Program& program, std::vector<bool>& chosen) const;
   void lay_out(const Program& program, const std::vector<bool>& chosen);
+  void lay_out_matches(const Program& program);
   void lay_out_seen(const Program& program);
   void find_group_column(const Program& program);
 
   std::vector<std::optional<Place>> places_;  // by expression
+  std::vector<std::optional<Place>> matches_;  // by join
   std::optional<Place> seen_;
   std::optional<uint32_t> group_column_;
   std::vector<uint32_t> columns_;  // by expression: its only column, or kNoColumn, kOthers

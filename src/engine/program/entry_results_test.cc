@@ -124,6 +124,48 @@ TEST(EntryResults, ExtremesOfOneTextNoteWhatWasSeen) {
   EXPECT_FALSE(results_of(filtered).seen());
 }
 
+TEST(EntryResults, JoinsWhoseKeysAreFunctionsOfOneTextHaveAMatchForEachEntry) {
+  ProgramWriter w;
+  const uint32_t number = w.column(TB_TYPE_INT4), text = w.column(TB_TYPE_TEXT, true), other = w.column(TB_TYPE_TEXT);
+  const uint32_t length = w.call(TB_FN_TEXTLEN, {text}), constant = w.param(TB_TYPE_INT4);
+  auto place_of = [&](std::vector<uint32_t> keys) {
+    ProgramWriter joined = w;
+    joined.join(TB_JOIN_INNER, std::move(keys), 0);
+    joined.sink = TB_SINK_AGGREGATE;
+    joined.aggregate(TB_AGG_COUNT);
+    return results_of(joined).match(0);
+  };
+  ASSERT_TRUE(place_of({text}));
+  EXPECT_EQ(place_of({text})->column, 1u);
+  EXPECT_EQ(place_of({text})->width, 8u);
+  EXPECT_TRUE(place_of({length, text}));
+  EXPECT_TRUE(place_of({text, constant}));
+  EXPECT_FALSE(place_of({length})) << "a table of numbers may be no hash table";
+  EXPECT_FALSE(place_of({text, number}));
+  EXPECT_FALSE(place_of({text, other}));
+}
+
+TEST(EntryResults, MatchesLieBesideOtherResults) {
+  ProgramWriter w;
+  const uint32_t text = w.column(TB_TYPE_TEXT, true), length = w.call(TB_FN_TEXTLEN, {text});
+  w.filters = {w.call(TB_FN_TEXTNE, {text, w.param(TB_TYPE_TEXT)})};
+  w.join(TB_JOIN_INNER, {text}, 0);
+  w.join(TB_JOIN_SEMI, {text, length}, 0);
+  w.aggregate(TB_AGG_MAX, length);
+  w.sink = TB_SINK_AGGREGATE;
+  const EntryResults results = results_of(w);
+  std::vector<bool> taken(TB_MAX_ENTRY_RECORD);
+  for (const auto& place : {results.match(0), results.match(1), results.place(w.filters[0]), results.place(length)}) {
+    ASSERT_TRUE(place);
+    EXPECT_EQ(place->offset % place->width, 0u);
+    for (uint32_t i = 0; i < place->width; i++) {
+      EXPECT_FALSE(taken.at(place->offset + i));
+      taken[place->offset + i] = true;
+    }
+  }
+  EXPECT_EQ(results.record_size(0), 32u);
+}
+
 TEST(EntryResults, WhatFindsNoRoomHasNoPlace) {
   ProgramWriter w;
   const uint32_t text = w.column(TB_TYPE_TEXT);

@@ -37,4 +37,8 @@ GroupLayout group_layout(const Program& program) {
   return layout;
 }
 
+bool has_text_states(const Program& program) {
+  return std::any_of(program.aggs().begin(), program.aggs().end(), is_text_state);
+}
+
 }  // namespace turbine

@@ -40,4 +40,16 @@ struct GroupLayout {
 
 GroupLayout group_layout(const Program& program);
 
+/* min(text) or max(text): a state whose bytes are in the arena. */
+inline bool is_text_state(const TbAgg& agg) {
+  return (agg.kind == TB_AGG_MIN || agg.kind == TB_AGG_MAX) && tb_type_is_text(agg.type);
+}
+bool has_text_states(const Program& program);
+
+/* GPU: the aggregation takes memory as rows come, for groups or for states of text. So tb_reserve runs first, which may
+ * find no room and then runs again. */
+inline bool reserves_memory(const Program& program) {
+  return program.sink() == TB_SINK_AGGREGATE && (program.grouped() || has_text_states(program));
+}
+
 }  // namespace turbine

@@ -87,6 +87,7 @@ CudaCode::CudaCode(std::shared_ptr<CudaContext> context, std::span<const uint8_t
       reserve = kernel("tb_reserve");
       apply = kernel("tb_apply");
     } else {
+      if (reserves_memory(program)) reserve = kernel("tb_reserve");
       reduce = kernel("tb_reduce");
     }
   } catch (...) {

@@ -23,7 +23,7 @@ class CudaCode : public LoadedCode {
   Function decode = nullptr;   // of a heap
   Function probe = nullptr;    // joins, PROJECT, BUILD
   Function rows = nullptr;     // ROWS
-  Function reserve = nullptr;  // grouped AGGREGATE
+  Function reserve = nullptr;  // AGGREGATE that reserves_memory()
   Function apply = nullptr;
   Function reduce = nullptr;   // ungrouped AGGREGATE
   Function project = nullptr;  // PROJECT, BUILD

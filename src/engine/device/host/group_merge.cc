@@ -19,8 +19,8 @@ constexpr uint64_t kSerialRows = 32 << 10;
 /* A partition's groups are looked up at random: so many stay in a core's own cache. */
 constexpr uint64_t kPartitionGroups = 16 << 10;
 constexpr uint64_t kMaxPartitions = 256;
-/* Rows of a partition lie far apart in their table: so many are on their way at a time. */
-constexpr uint64_t kRowsAhead = 16;
+/* Rows of a partition lie far apart in their table, and so do their texts: so many are on their way at a time. */
+constexpr uint64_t kRowsAhead = 24, kTextsAhead = 12;
 
 uint64_t partition_of(const uint8_t* row, unsigned bits) {
   uint64_t hash;
@@ -62,6 +62,7 @@ uint32_t add_rows(const GroupFold& fold, HostGroupTable& into, const HostGroupTa
   uint32_t errors = 0;
   for (size_t i = 0; i < numbers.size(); i++) {
     if (i + kRowsAhead < numbers.size()) __builtin_prefetch(from.row(numbers[i + kRowsAhead]));
+    if (i + kTextsAhead < numbers.size()) fold.prefetch_texts(from.row(numbers[i + kTextsAhead]), from.arena());
     errors |= add_row(fold, into, from, numbers[i]);
   }
   return errors;
@@ -87,6 +88,7 @@ void MergedGroups::merge_into_largest(std::vector<std::unique_ptr<HostGroupTable
   uint32_t errors = 0;
   for (size_t i = 1; i < tables.size(); i++) {
     for (uint64_t row = 0; row < tables[i]->size(); row++) errors |= add_row(fold_, *tables[0], *tables[i], row);
+    texts_.push_back(tables[i]->take_texts());
     tables[i].reset();
   }
   throw_fold_errors(errors);
@@ -117,6 +119,7 @@ void MergedGroups::merge_partitions(std::vector<std::unique_ptr<HostGroupTable>>
     errors.fetch_or(part_errors);
     parts_[p] = std::move(part);
   });
+  for (const auto& table : tables) texts_.push_back(table->take_texts());
   throw_fold_errors(errors);
 }
 

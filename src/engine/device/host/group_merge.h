@@ -34,6 +34,7 @@ class MergedGroups {
 
   const GroupFold& fold_;
   std::vector<std::unique_ptr<HostGroupTable>> parts_;
+  std::vector<std::vector<HostBuffer>> texts_;  // of the threads' tables, to which rows refer
   uint64_t size_ = 0;
 };
 

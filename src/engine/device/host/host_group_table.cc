@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "engine/device/device.h"
 
@@ -50,15 +51,12 @@ uint64_t HostGroupTable::bytes_for(uint32_t row_size, uint64_t capacity) {
 HostGroupTable::HostGroupTable(uint32_t row_size, uint64_t capacity, MemoryBudget& budget)
     : budget_(budget),
       rows_(budget, checked_capacity(capacity) * row_size, HostContents::kAnything),
-      buckets_(empty_buckets(checked_capacity(capacity), budget)),
-      arena_(budget, kFirstArena, HostContents::kAnything) {
+      buckets_(empty_buckets(checked_capacity(capacity), budget)) {
   raw_.row_size = row_size;
   raw_.group_capacity = checked_capacity(capacity);
   raw_.bucket_mask = raw_.group_capacity * kBucketsPerGroup - 1;
   raw_.rows = rows_.data();
   raw_.buckets = reinterpret_cast<uint32_t*>(buckets_.data());
-  raw_.arena = arena_.data();
-  raw_.arena_capacity = arena_.size();
 }
 
 bool HostGroupTable::ensure_rows(uint64_t groups) {
@@ -92,10 +90,28 @@ void HostGroupTable::rebuild_buckets() {
 
 bool HostGroupTable::ensure_arena(uint64_t bytes) {
   if (raw_.arena_capacity - raw_.arena_used >= bytes) return false;
-  arena_.grow(std::max(raw_.arena_capacity * 2, raw_.arena_used + bytes));
-  raw_.arena = arena_.data();
-  raw_.arena_capacity = arena_.size();
+  const uint64_t last = texts_.empty() ? 0 : texts_.back().size();
+  HostBuffer block(budget_, std::max({2 * last, bytes, kFirstArena}), HostContents::kAnything);
+  if (last != 0) texts_.back().shrink(raw_.arena_used - reinterpret_cast<uintptr_t>(texts_.back().data()));
+  texts_.push_back(std::move(block));
+  clear_last_block();
   return true;
+}
+
+void HostGroupTable::clear_last_block() {
+  raw_.arena_used = reinterpret_cast<uintptr_t>(texts_.back().data());
+  raw_.arena_capacity = raw_.arena_used + texts_.back().size();
+}
+
+void HostGroupTable::clear_texts() {
+  if (texts_.empty()) return;
+  texts_.erase(texts_.begin(), texts_.end() - 1);
+  clear_last_block();
+}
+
+std::vector<HostBuffer> HostGroupTable::take_texts() {
+  raw_.arena_used = raw_.arena_capacity = 0;
+  return std::exchange(texts_, {});
 }
 
 uint64_t HostGroupTable::reserve(uint32_t length) {
@@ -117,7 +133,10 @@ uint8_t* HostGroupTable::find_or_copy(const GroupFold& fold, const uint8_t* from
     return candidate;
   }
   uint8_t* added = row(raw_.ngroups);
-  fold.copy(added, *this, from, from_arena);
+  if (from_arena == raw_.arena)
+    memcpy(added, from, raw_.row_size);
+  else
+    fold.copy(added, *this, from, from_arena);
   raw_.buckets[bucket] = static_cast<uint32_t>(++raw_.ngroups);
   *fresh = true;
   return added;

@@ -74,7 +74,7 @@ class UngroupedSink final : public HostSink {
     if (!table) table = std::make_unique<HostGroupTable>(fold_.layout().row_size, 1, budget_);
     memset(table->row(0), 0, fold_.layout().row_size);
     table->raw()->ngroups = 1;
-    table->raw()->arena_used = 0;
+    table->clear_texts();
   }
   void attach(unsigned worker, TbPipelineArgs& args) override { args.groups = tables_[worker]->raw(); }
   bool make_room(unsigned worker, uint64_t, uint64_t bytes) override { return tables_[worker]->ensure_arena(bytes); }
@@ -82,8 +82,9 @@ class UngroupedSink final : public HostSink {
   void end_chunk(unsigned worker, const Task& task) override {
     const uint64_t sequence = task.sequence;
     const HostGroupTable& table = *tables_[worker];
-    Partial partial{{table.row(0), table.row(0) + fold_.layout().row_size},
-                    {table.arena(), table.arena() + table.arena_used()}};
+    Partial partial;
+    partial.row.resize(fold_.layout().row_size);
+    fold_.copy(partial.row.data(), partial.text, table.row(0), table.arena());
     std::lock_guard lock(mutex_);
     if (!partials_.emplace(sequence, std::move(partial)).second)
       throw DeviceError(TB_FALLBACK_PROTOCOL, "two chunks have one sequence number");
@@ -95,7 +96,7 @@ class UngroupedSink final : public HostSink {
 
   uint64_t finish() override {
     std::lock_guard lock(mutex_);
-    for (const auto& [sequence, partial] : partials_) fold(partial);
+    for (auto& [sequence, partial] : partials_) fold(partial);
     partials_.clear();
     throw_fold_errors(errors_);
     return 1;
@@ -107,11 +108,9 @@ class UngroupedSink final : public HostSink {
  private:
   struct Partial {
     std::vector<uint8_t> row;
-    std::vector<uint8_t> arena;
+    VectorArena text;
   };
-  void fold(const Partial& partial) {
-    errors_ |= fold_.fold(total_.data(), text_, partial.row.data(), partial.arena.data());
-  }
+  void fold(Partial& partial) { errors_ |= fold_.fold(total_.data(), text_, partial.row.data(), partial.text.bytes()); }
 
   const GroupFold fold_;
   MemoryBudget& budget_;

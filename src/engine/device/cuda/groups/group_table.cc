@@ -11,6 +11,7 @@
 
 #include "engine/device/cuda/driver/stream.h"
 #include "engine/device/cuda/groups/growth_kernels.h"
+#include "turbine/state_text.h"
 
 namespace turbine::cuda {
 
@@ -31,6 +32,25 @@ uint64_t text_fields(const GroupLayout& layout) {
   auto is_text = [](const GroupField& field) { return tb_type_is_text(field.type) != 0; };
   return static_cast<uint64_t>(std::count_if(layout.keys.begin(), layout.keys.end(), is_text) +
                                std::count_if(layout.states.begin(), layout.states.end(), is_text));
+}
+
+std::vector<GroupField> text_states(const Program& program) {
+  std::vector<GroupField> found;
+  for (const GroupField& field : group_layout(program).states)
+    if (tb_type_is_text(field.type)) found.push_back(field);
+  return found;
+}
+
+/* A state's word, as kernels have it, becomes a TbGroupText. */
+void unpack_text(uint8_t* state) {
+  uint64_t word;
+  std::memcpy(&word, state, sizeof word);
+  TbGroupText text{};
+  if (word != TB_STATE_TEXT_NONE) {
+    text.offset = tb_state_text_offset(word);
+    text.length = text.capacity = tb_state_text_length(word);
+  }
+  std::memcpy(state, &text, sizeof text);
 }
 
 uint64_t rounded_or_zero(uint64_t bytes) { return bytes ? MemoryPool::rounded(bytes) : 0; }
@@ -90,6 +110,10 @@ std::vector<uint8_t> identity_row(const Program& program) {
     uint8_t* value = row.data() + layout.states[i].value_offset;
     const double negative_zero = -0.0;  // 0.0 + -0.0 would lose the sign
     if (agg.kind == TB_AGG_SUM_FLOAT) std::memcpy(value, &negative_zero, sizeof(negative_zero));
+    if (is_text_state(agg)) {
+      const uint64_t none = TB_STATE_TEXT_NONE;
+      std::memcpy(value, &none, sizeof none);
+    }
     if ((agg.kind != TB_AGG_MIN && agg.kind != TB_AGG_MAX) || tb_type_is_text(agg.type)) continue;
     const bool is_float = agg.type == TB_TYPE_FLOAT4 || agg.type == TB_TYPE_FLOAT8;
     const uint32_t width = tb_type_width(agg.type);
@@ -133,7 +157,8 @@ GroupTable::GroupTable(CudaContext& context, GroupCode& code, const Driver& driv
       driver_(driver),
       account_(account),
       grouped_(program.grouped()),
-      has_text_(text_fields(group_layout(program)) > 0) {
+      has_text_(text_fields(group_layout(program)) > 0),
+      text_states_(text_states(program)) {
   header_ = context_.device_memory().allocate(driver_, sizeof(TbGroupTable), &account_);
   header_copy_ = context_.pinned_memory().allocate(driver_, sizeof(TbGroupTable), nullptr);
   try {
@@ -252,8 +277,20 @@ GroupTableShape GroupTable::grown_shape(uint64_t factor) const {
 
 void GroupTable::grow(Stream stream) {
   read_header(stream);
-  if (!grouped_) throw DeviceError(TB_FALLBACK_DEVICE_MEMORY, "an ungrouped aggregate's texts do not fit");
-  if (!grow_on_device(stream)) grow_through_host(stream);
+  if (!grouped_)
+    grow_ungrouped(stream);
+  else if (!grow_on_device(stream))
+    grow_through_host(stream);
+}
+
+/* The row stays where it is. */
+void GroupTable::grow_ungrouped(Stream stream) {
+  GroupTableShape shape = shape_;
+  shape.arena_capacity *= kLargestGrowth;
+  if (shape.arena_capacity > account_.available() / kShareOfSmallTables)
+    shape.arena_capacity = shape_.arena_capacity * kSmallestGrowth;
+  grow_arena(shape, stream);
+  write_header(stream);
 }
 
 /* False, with the table as it was but for its arena: there is no room for both, or the kernel is not there yet. */
@@ -372,6 +409,9 @@ GroupTable::Fetched GroupTable::fetch(uint64_t first, uint64_t count, Stream str
     driver_.check(driver_.memcpy_dtoh_async(fetched_arena_.host(), arena_.device(), arena_used, stream));
   }
   synchronize(stream);
+  for (uint64_t i = 0; i < count; i++)
+    for (const GroupField& field : text_states_)
+      unpack_text(fetched_rows_.host() + i * shape_.row_size + field.value_offset);
   bytes_fetched_ += bytes + (arena_fetched_ ? 0 : arena_used);
   arena_fetched_ = true;
   return {fetched_rows_.host(), fetched_arena_.host()};

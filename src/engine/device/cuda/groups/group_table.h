@@ -7,7 +7,7 @@
  * buckets. A kernel moves the groups if the device has room for both tables; otherwise they go
  * through the host. grow() may change a group's number, so group numbers of chunks that are
  * reserved but not applied are void afterwards. Ungrouped: row 0 alone. Its MIN, MAX and float SUM
- * states start as values that change nothing (valid byte 0).
+ * states start as values that change nothing (valid byte 0). What grows is the arena, for MIN and MAX of text.
  *
  * A bucket search starts at (hash & bucket_mask) and goes up by one, as generated code does. The
  * hash is the first field of a row.
@@ -86,6 +86,7 @@ class GroupTable {
   GroupTableShape grown_shape(uint64_t factor) const;
   bool grow_on_device(Stream stream);
   uint32_t move_groups(const GroupTableShape& old, const Block& buckets, const Block& rows, Stream stream);
+  void grow_ungrouped(Stream stream);
   void grow_arena(const GroupTableShape& shape, Stream stream);
   void grow_through_host(Stream stream);
   void replace(const GroupTableShape& shape, const std::vector<uint8_t>& rows, Stream stream);
@@ -96,6 +97,7 @@ class GroupTable {
   MemoryAccount& account_;
   const bool grouped_;
   const bool has_text_;
+  const std::vector<GroupField> text_states_;
   GroupTableShape shape_;
   Block header_, buckets_, rows_, arena_;  // device
   Block identity_;                       // device: a fresh row 0, if states are taken

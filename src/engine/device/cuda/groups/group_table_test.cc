@@ -16,6 +16,7 @@
 #include "engine/device/cuda/testing/fake_driver.h"
 #include "engine/device/cuda/testing/growth_on_host.h"
 #include "engine/program/testing/program_writer.h"
+#include "turbine/state_text.h"
 
 namespace turbine::cuda {
 namespace {
@@ -138,6 +139,49 @@ TEST_P(GroupTableGrows, AndKeepsWhatBucketsName) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, GroupTableGrows, ::testing::Combine(::testing::Bool(), ::testing::Bool()));
+
+/* The arena alone grows, and the states become texts of the result. */
+TEST(GroupTable, TextsOfOneRow) {
+  turbine::testing::ProgramWriter writer;
+  writer.sink = TB_SINK_AGGREGATE;
+  const uint32_t t = writer.column(TB_TYPE_TEXT, true);
+  writer.aggregate(TB_AGG_MIN, t);
+  writer.aggregate(TB_AGG_COUNT);
+  writer.aggregate(TB_AGG_MAX, t);
+  const Program program = Program::parse(writer.blob());
+  const GroupLayout layout = group_layout(program);
+  GroupGpu gpu(false);
+  const Driver driver = gpu.context().driver_with(nullptr);
+  MemoryAccount account(kEnough);
+  const UniqueStream stream(gpu.context().streams(), driver);
+  GroupTable table(gpu.context(), gpu.code(), driver, program, account, 1, stream.get());
+  driver.check(driver.stream_synchronize(stream.get()));
+  auto word = [&](size_t state) {
+    return reinterpret_cast<uint64_t*>(raw(table).rows + layout.states[state].value_offset);
+  };
+  EXPECT_EQ(*word(0), TB_STATE_TEXT_NONE);
+  EXPECT_EQ(*word(2), TB_STATE_TEXT_NONE);
+  memcpy(raw(table).arena + 16, "least", 5);
+  *word(0) = tb_state_text(16, 5);
+  raw(table).rows[layout.states[0].valid_offset] = 1;
+  const uint64_t before = raw(table).arena_capacity;
+  raw(table).arena_used = before + 100;  // as whoever found no room leaves it
+  raw(table).full = 1;
+  table.grow(stream.get());
+  driver.check(driver.stream_synchronize(stream.get()));
+  EXPECT_EQ(raw(table).full, 0u);
+  EXPECT_EQ(raw(table).ngroups, 1u);
+  EXPECT_GT(raw(table).arena_capacity, before);
+  EXPECT_EQ(raw(table).arena_used, before);
+  ASSERT_EQ(table.finish(stream.get()), 1u);
+  const GroupTable::Fetched fetched = table.fetch(0, 1, stream.get());
+  TbGroupText text;
+  memcpy(&text, fetched.rows + layout.states[0].value_offset, sizeof text);
+  EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(fetched.arena) + text.offset, text.length), "least");
+  EXPECT_EQ(fetched.rows[layout.states[2].valid_offset], 0);
+  memcpy(&text, fetched.rows + layout.states[2].value_offset, sizeof text);
+  EXPECT_EQ(text.offset + text.length, 0u);
+}
 
 /* For the old and the new table at a time there is none: they go through the host. */
 TEST(GroupTable, LittleMemory) {

@@ -149,6 +149,7 @@ ChunkLane::ChunkLane(QueryResources& query)
     : query_(query),
       rows_sink_(query.rows_sink()),
       grouped_(query.program->grouped()),
+      reserves_(reserves_memory(*query.program)),
       probes_(probes(*query.program)),
       ncolumns_(query.program->source_columns()),
       copy_begin_(query.driver),
@@ -456,7 +457,7 @@ uint64_t ChunkLane::tuple_threads(uint64_t tuples) const {
 Function ChunkLane::sink_kernel() const {
   if (rows_sink_) return query_.code->rows;
   if (rows_) return query_.code->project;
-  return grouped_ ? query_.code->reserve : query_.code->reduce;
+  return reserves_ ? query_.code->reserve : query_.code->reduce;
 }
 
 /* The step's last kernel; sink_begin_ was recorded before its first. */
@@ -531,7 +532,8 @@ void ChunkLane::reserve_again() {
 void ChunkLane::apply() {
   note_rows();
   state_ = State::APPLYING;
-  run_sink(query_.code->apply, probes_ ? tuple_threads(outcome().pipeline.ntuples) : row_threads());
+  run_sink(grouped_ ? query_.code->apply : query_.code->reduce,
+           probes_ ? tuple_threads(outcome().pipeline.ntuples) : row_threads());
 }
 
 /* The first outcome tells how many rows the chunk has. */

@@ -9,6 +9,7 @@
  *   grouped    copy, tb_decode, tb_reserve, outcome to host           apply(), or
  *              after the table grew: reserve_again()                  then fetch_ids()
  *   ungrouped  copy, tb_decode, tb_reduce, outcome to host            fetch_ids()
+ *              with min or max of text as grouped, and tb_reduce applies
  *
  * A program with joins, or with sink PROJECT or BUILD, probes its rows first:
  *
@@ -167,7 +168,7 @@ class ChunkLane {
 
   State state() const { return state_; }
   bool reached() const;
-  /* Is its chunk reserved, but not applied? (grouped) */
+  /* Is its chunk reserved, but not applied? (AGGREGATE that reserves_memory()) */
   bool reserved_only() const { return state_ == State::SINKING; }
   /* What is in flight has been waited for. */
   void release() {
@@ -247,7 +248,7 @@ class ChunkLane {
   const Outcome& outcome() const { return *reinterpret_cast<const Outcome*>(outcome_.host()); }
 
   QueryResources& query_;
-  const bool rows_sink_, grouped_, probes_;
+  const bool rows_sink_, grouped_, reserves_, probes_;
   const size_t ncolumns_;  // of the source
 
   UniqueEvent copy_begin_, copy_end_, decode_begin_, decode_end_, sink_begin_, sink_end_, ids_begin_, ids_end_;

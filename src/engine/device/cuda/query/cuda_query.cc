@@ -288,7 +288,7 @@ bool CudaQuery::advance_sink(ChunkLane& lane) {
     grow_table();
     return true;
   }
-  if (resources_.program->grouped()) {
+  if (reserves_memory(*resources_.program)) {
     lane.apply();
     return true;
   }
