@@ -31,6 +31,7 @@
 #include "turbine/wire.h"
 
 #include "pg/errors/may_raise.h"
+#include "pg/planner/expression/geometry_clause.h"
 #include "pg/planner/join/join_grid.h"
 #include "pg/planner/join/join_keys.h"
 #include "pg/planner/join/join_program.h"
@@ -176,6 +177,7 @@ struct TbJoinProgram
 	uint32		 ntables;
 	List		*built;		   /* SideJoin: those whose join tables are described */
 	List	   **late_filters; /* of the main side; NULL: there must be none */
+	TbUndecided *undecided;	   /* of the main side; NULL: there must be none */
 	const char	*reason;
 };
 
@@ -364,6 +366,43 @@ add_key(TbJoinProgram *program, JoinSide *side, SideJoin *join, const RestrictIn
 	return true;
 }
 
+/* Whether each row that comes out has one pair of the join, so that dropping a pair is
+ * dropping its rows. */
+static bool
+has_row_for_pair(const JoinSide *side, const SideJoin *join)
+{
+	return side->is_main && side->last_full < 0 && join->join->kind == TB_JOIN_INNER;
+}
+
+/* A pair that the device can not decide goes on, and its rows say so. */
+static void
+leave_undecided(TbJoinProgram *program, JoinSide *side, SideJoin *join, List *clauses,
+				TbValue *residual)
+{
+	TbUndecided *undecided = program->undecided;
+	TbTypeInfo	 boolean = {TB_TYPE_BOOL, 0, 0};
+	TbValue		 args[2] = {*residual};
+	TbValue		*flag = palloc(sizeof(TbValue));
+	int			 nargs = 1;
+
+	if (join->grid != NULL && join->grid->by_edges)
+	{
+		/* Of reduced shapes PostGIS could not be told. */
+		TbUndecidedShape *shape = palloc(sizeof(TbUndecidedShape));
+
+		args[nargs++] = tb_grid_whole(join->grid, &side->t);
+		shape->var = (Var *) join->grid->clause.shape;
+		shape->value = join->grid->edges;
+		undecided->shapes = lappend(undecided->shapes, shape);
+	}
+	*flag = tb_builder_expr(side->t.builder, TB_EXPR_UNDECIDED, boolean, 0, nargs, args,
+							false);
+	*residual = tb_builder_expr(side->t.builder, TB_EXPR_POSSIBLE, boolean, 0, nargs, args,
+								false);
+	undecided->flags = lappend(undecided->flags, flag);
+	undecided->conditions = list_concat(undecided->conditions, clauses);
+}
+
 static bool
 add_residual(TbJoinProgram *program, JoinSide *side, SideJoin *join, List *clauses,
 			 TbValue *residual)
@@ -379,6 +418,10 @@ add_residual(TbJoinProgram *program, JoinSide *side, SideJoin *join, List *claus
 	join->matching = false;
 	side->t.shared = shared;
 	join->shown->others = clauses;
+	if (ok && program->undecided != NULL && has_row_for_pair(side, join) &&
+		tb_builder_may_raise(side->t.builder, residual) &&
+		tb_calls_postgis((Node *) clauses))
+		leave_undecided(program, side, join, clauses, residual);
 	return ok || refuse_program(program, side->t.reason);
 }
 
@@ -402,22 +445,29 @@ needs_inner(const JoinSide *side, const TbTreeJoin *join, int index)
 		(join->kind == TB_JOIN_INNER || join->kind == TB_JOIN_SEMI);
 }
 
-/* Cells of a grid as the key; not of a FULL join, whose table keeps rows without a cell. */
+/* A grid whose cells are the key, if no equality can be one; not of a FULL join, whose
+ * table keeps rows without a cell. Where both sides have shapes, the side's rows are
+ * multiplied first. */
 static bool
-add_grid(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids outer)
+begin_grid(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids outer)
 {
 	const TbTreeJoin *of = join->join;
 	TbGridClause	  clause;
 
 	if (of->kind == TB_JOIN_FULL ||
-		tb_grid_find(program->root, of->conditions, outer, of->inner->relids, &clause) ==
-			NULL)
+		tb_grid_find(program->root, of->conditions, outer, of->inner->relids,
+					 has_row_for_pair(side, join), &clause) == NULL)
 		return true;
+	/* PostgreSQL can do what comes next over the join's rows. */
+	if (program->undecided == NULL && has_row_for_pair(side, join) &&
+		tb_grid_leaves_pairs(program->root, &clause))
+		return refuse_program(program,
+							  "devices leave pairs with some of the shapes to PostGIS");
 	join->grid = tb_grid_choose(program->root, &clause, side->tree->probe_side->rows,
 								of->inner->rows);
 	join->inner->entries = join->grid->entries;
-	return tb_grid_add_keys(join->grid, &side->t, join->index, &join->inner->t,
-							&program->reason);
+	return tb_grid_multiply(join->grid, &side->t) ||
+		refuse_program(program, side->t.reason);
 }
 
 /* Keys, then what is left as the residual. */
@@ -443,7 +493,9 @@ add_conditions(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids ou
 		if (rinfo->can_join && rinfo->mergeopfamilies != NIL)
 			unique = false;
 	}
-	if ((join->shown->keys == NIL && !add_grid(program, side, join, outer)) ||
+	if ((join->grid != NULL &&
+		 !tb_grid_add_keys(join->grid, &side->t, join->index, &join->inner->t,
+						   &program->reason)) ||
 		(others != NIL && !add_residual(program, side, join, others, &residual)))
 		return false;
 	if (join->shown->keys == NIL)
@@ -532,6 +584,7 @@ add_shared_join(TbJoinProgram *program, JoinSide *side, TbTreeJoin *shared)
 
 static JoinSide *make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed,
 						   bool is_main);
+static void		 end_side(JoinSide *side);
 
 static bool
 add_joins(TbJoinProgram *program, JoinSide *side)
@@ -559,6 +612,11 @@ add_joins(TbJoinProgram *program, JoinSide *side)
 			return false;
 		/* Number its table, add the join. */
 		join->inner->join_table = program->ntables++;
+		if (!begin_grid(program, side, join, outer))
+		{
+			end_side(join->inner);
+			return false;
+		}
 		join->index = tb_builder_add_join(side->t.builder, join->join->kind,
 										  join->inner->join_table);
 		side->joins = lappend(side->joins, join);
@@ -671,12 +729,13 @@ make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed, bool is_main)
 
 TbJoinProgram *
 tb_join_program_begin(PlannerInfo *root, TbJoinTree *tree, List **late_filters,
-					  const char **reason)
+					  TbUndecided *undecided, const char **reason)
 {
 	TbJoinProgram *program = palloc0(sizeof(TbJoinProgram));
 
 	program->root = root;
 	program->late_filters = late_filters;
+	program->undecided = undecided;
 	program->main = make_side(program, tree, true, true);
 	if (program->main != NULL)
 		return program;
@@ -717,7 +776,7 @@ describe_joins(TbStage *stage, const JoinSide *side, double rows)
 		const SideJoin *join = lfirst(lc);
 
 		stage->joins = lappend(stage->joins, join->shown);
-		stage->info.work.probes += rows;
+		stage->info.work.probes += rows * (join->grid != NULL ? join->grid->lookups : 1);
 		if (join->grid != NULL)
 			stage->info.work.candidates += Max(rows, join->join->rows) * TB_GRID_CANDIDATES;
 		else if (join->shown->keys == NIL)
