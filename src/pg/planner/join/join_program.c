@@ -36,6 +36,7 @@
 #include "pg/planner/join/join_keys.h"
 #include "pg/planner/join/join_program.h"
 #include "pg/planner/join/serial_paths.h"
+#include "pg/planner/join/stage_order.h"
 #include "pg/planner/partitions.h"
 #include "pg/planner/program/layout_program.h"
 #include "pg/planner/relation_check.h"
@@ -965,81 +966,6 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 	return true;
 }
 
-/* Whether all tables that the stage probes are among those that are built by then. */
-static bool
-can_run(const TbStage *stage, const Bitmapset *built)
-{
-	const TbJoin *joins = (const TbJoin *) ((const char *) stage->program +
-											stage->program->joins.offset);
-
-	for (uint32 i = 0; i < stage->program->joins.count; i++)
-		if (joins[i].kind != TB_JOIN_SERIES && !bms_is_member(joins[i].join_table, built))
-			return false;
-	return true;
-}
-
-/* What building its table takes, roughly: in rows of a table. */
-static double
-effort(const TbStage *stage)
-{
-	return stage->source != NULL ? stage->source->total_cost / Max(cpu_tuple_cost, 1e-6) :
-								   stage->info.work.rows;
-}
-
-/* Small tables first: if one of them has no row that passes, the others are not read. The
- * last stage stays the last. */
-static List *
-order_stages(List *stages)
-{
-	List	  *left = list_copy_head(stages, list_length(stages) - 1);
-	List	  *result = NIL;
-	Bitmapset *built = NULL;
-
-	while (left != NIL)
-	{
-		TbStage	 *least = NULL;
-		ListCell *lc;
-
-		foreach(lc, left)
-		{
-			TbStage *stage = lfirst(lc);
-
-			if (can_run(stage, built) && (least == NULL || effort(stage) < effort(least)))
-				least = stage;
-		}
-		Assert(least != NULL);
-		left = list_delete_ptr(left, least);
-		built = bms_add_member(built, least->info.join_table);
-		result = lappend(result, least);
-	}
-	bms_free(built);
-	return lappend(result, llast(stages));
-}
-
-/* A node's first child plan is the kept one. */
-static void
-number_sources(List *stages)
-{
-	int		  next = 1;
-	ListCell *lc;
-
-	foreach(lc, stages)
-	{
-		TbStage	 *stage = lfirst(lc);
-		ListCell *leaf;
-
-		if (stage->source != NULL)
-			stage->info.source_plan = next++;
-		if (stage->brin != NULL)
-			stage->info.brin_plan = next++;
-		foreach(leaf, stage->leaf_brins)
-			stage->leaf_brin_plans = lappend_int(stage->leaf_brin_plans,
-												 lfirst(leaf) != NULL ? next++ : -1);
-		if (stage->pruner != NULL)
-			stage->info.pruner = next++;
-	}
-}
-
 List *
 tb_join_program_finish(TbJoinProgram *program, TbSink sink, const char **reason)
 {
@@ -1049,8 +975,8 @@ tb_join_program_finish(TbJoinProgram *program, TbSink sink, const char **reason)
 		program->reason = "joins are too many";
 	else if (finish_side(program, program->main, sink, &stages))
 	{
-		stages = order_stages(stages);
-		number_sources(stages);
+		stages = tb_order_stages(stages);
+		tb_number_sources(stages);
 		return stages;
 	}
 	*reason = program->reason;
