@@ -91,7 +91,10 @@ test-%: build python-packages cuda-compiler $$(NEEDS_$$*)
 NEEDS_neighbours := neighbour-packages
 NEEDS_geometry := neighbour-packages
 NEEDS_gpu-geometry := neighbour-packages
+NEEDS_geometry-pairs := neighbour-packages
+NEEDS_gpu-geometry-pairs := neighbour-packages
 NEEDS_spatial-joins := neighbour-packages
+NEEDS_shape-joins := neighbour-packages
 NEEDS_geo-files := neighbour-packages
 NEEDS_packages := packaging-packages
 

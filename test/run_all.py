@@ -140,6 +140,10 @@ SUITES = {
         PYTHON + ["test/spatial_joins.py"],
         "joins of points with shapes by a grid give PostGIS's answers",
         ("--rounds", "200")),
+    "shape-joins": Suite(
+        PYTHON + ["test/shape_joins.py"],
+        "joins whose pairs devices cannot decide stay on the device, and PostGIS decides these pairs",
+        ("--rounds", "40")),
     "reports": Suite(
         PYTHON + ["test/report_queries.py"],
         "SSB, TPC-H and web log reports give PostgreSQL's answers over tables of many shapes",
@@ -222,6 +226,10 @@ SUITES = {
         PYTHON + ["test/on_stand_in.py", "--seed", "4", "geometry.py", "--device", "gpu", "--pairs", "400"],
         "PostGIS's functions on a GPU give PostGIS's bits",
         ("--pairs", "4000")),
+    "gpu-geometry-pairs": Suite(
+        PYTHON + ["test/on_stand_in.py", "--seed", "6", "geometry_pairs.py", "--device", "gpu", "--pairs", "600"],
+        "pairs of geometries that a GPU leaves undecided are decided by PostGIS",
+        ("--pairs", "6000")),
     "gpu-spatial-joins": Suite(
         PYTHON + ["test/on_stand_in.py", "--seed", "5", "--kernels", "tb_probe,tb_project", "spatial_joins.py", "--device", "gpu",
             "--rounds", "1"],
@@ -263,6 +271,10 @@ SUITES = {
         PYTHON + ["test/geometry.py"],
         "PostGIS's functions on devices give PostGIS's bits, or leave the row to it",
         ("--rounds", "50")),
+    "geometry-pairs": Suite(
+        PYTHON + ["test/geometry_pairs.py"],
+        "pairs of geometries that devices leave undecided are decided by PostGIS, row by row",
+        ("--pairs", "20000")),
     "geo-files": Suite(
         PACKAGES_PYTHON + ["test/geo_files.py"],
         "geometries in Arrow and Parquet files are what PostGIS makes of the same well-known binary"),

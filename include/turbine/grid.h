@@ -42,13 +42,19 @@ typedef enum TbGridKind
 	 * Raise where PostgreSQL decides. */
 	TB_GRID_CONTAINS,
 	TB_GRID_COVERS,
-	TB_GRID_INTERSECTS
+	TB_GRID_INTERSECTS,
+	TB_GRID_WHOLE, /* BOOL: whether TB_GRID_EDGES, the arg, is the geometry as it was */
+	TB_GRID_FIRST  /* BOOL: of two shapes, whether this cell is the first that both have;
+					* args:  geometry of the outer side, of the inner one, radius, size, INT4
+					* number of the  outer one's cell. Cells of the inner side are those of
+					* the radius */
 } TbGridKind;
 
 static inline int
 tb_grid_raises(uint32_t kind)
 {
-	return kind != TB_GRID_CELL && kind != TB_GRID_EDGES && kind != TB_GRID_FILLED;
+	return kind != TB_GRID_CELL && kind != TB_GRID_EDGES && kind != TB_GRID_FILLED &&
+		kind != TB_GRID_WHOLE && kind != TB_GRID_FIRST;
 }
 
 static inline int
@@ -277,6 +283,19 @@ tb_grid_nth_cell(const TbGridCells *cells, uint32_t n, int32_t *x, int32_t *y)
 
 	*x = (int32_t) ((uint32_t) cells->x + n % columns);
 	*y = (int32_t) ((uint32_t) cells->y + n / columns);
+}
+
+/* Whether cell number `n` of `outer` is the one that two shapes meet in: the first in both
+ * directions that both have. Exactly one is, if they share any. */
+static inline int
+tb_grid_is_first(const TbGridCells *outer, const TbGridCells *inner, uint32_t n)
+{
+	int32_t x;
+	int32_t y;
+
+	tb_grid_nth_cell(outer, n, &x, &y);
+	return x == (outer->x > inner->x ? outer->x : inner->x) &&
+		y == (outer->y > inner->y ? outer->y : inner->y);
 }
 
 static inline int64_t

@@ -152,10 +152,13 @@ typedef struct TbRowRun
 #define TB_RUN_ROWS 2048u
 #define TB_RUN_ROWS_OF_ARRAYS 1024u /* chunks of pages are small: more blocks find work */
 
-/* Row id of a heap row: index of its page in the chunk, and line pointer. */
+/* Row id of a heap row: index of its page in the chunk, and line pointer. Of a row that
+ * passed a filter, the mark says that PostgreSQL must decide whether it does. */
 #define TB_ROWID(page, offnum) (((uint32_t) (page) << 16) | (uint32_t) (offnum))
+#define TB_ROWID_UNDECIDED_SHIFT 15
+#define TB_ROWID_UNDECIDED (1u << TB_ROWID_UNDECIDED_SHIFT)
 #define TB_ROWID_PAGE(rowid) ((rowid) >> 16)
-#define TB_ROWID_OFFNUM(rowid) ((rowid) & 0xffffu)
+#define TB_ROWID_OFFNUM(rowid) ((rowid) & (TB_ROWID_UNDECIDED - 1))
 
 /*
  * Arguments of tb_decode: pages [0, npages) of `pages` to columns.

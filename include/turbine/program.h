@@ -202,8 +202,12 @@ typedef enum TbExprOp
 	TB_EXPR_LOOP,	  /* index: its first local; args: n initial values, condition,
 					   * effect, n next values; BOOL, true */
 	TB_EXPR_GRID,	  /* index: TbGridKind (grid.h), which names the args */
-	TB_EXPR_POINT	  /* GEOMETRY. index: the form of a point (point_column.h); args:
+	TB_EXPR_POINT,	  /* GEOMETRY. index: the form of a point (point_column.h); args:
 					   * its coordinates, FLOAT8. x and y NaN: empty */
+	/* A condition, BOOL, that PostgreSQL decides where it raises: that is no error of the
+	 * row. With a second operand, BOOL, only where that is true. Neither is NULL. */
+	TB_EXPR_POSSIBLE, /* it is true, or PostgreSQL decides */
+	TB_EXPR_UNDECIDED /* PostgreSQL decides */
 } TbExprOp;
 
 /* An expression node. 24 bytes. Operands: args[first_arg .. +nargs). */

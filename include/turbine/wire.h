@@ -823,7 +823,8 @@ typedef struct TbChunkRelease
 /*
  * verdict != 0: no row of the chunk was output or applied (ROWS: the backend
  * evaluates the chunk's pages itself; other sinks: a FAILED follows).
- * ROWS: nrows row ids at ids_offset of the slot, in order on the host device.
+ * ROWS: nrows row ids at ids_offset of the slot, in order on the host device; some may
+ * be marked as undecided (TB_ROWID_UNDECIDED), unless the chunk is one of columns.
  * Both: then ndeferred ids of rows not processed, at ids_offset + 4 * nrows.
  */
 typedef struct TbChunkDone

@@ -299,6 +299,24 @@ RT_INLINE bool intersects(const Pair& pair, bool disjoint, bool* result) {
   return true;
 }
 
+/* ST_Crosses, ST_Touches, ST_Overlaps: GEOS decides them for shapes whose boxes meet. */
+RT_INLINE bool meets_not(const Pair& pair) {
+  const Early early = look_early(pair, false);
+  return early == Early::kEmpty || early == Early::kApart;
+}
+
+/* ST_Equals: two empty shapes are equal, and shapes whose boxes differ are not. PostGIS compares the greatest sides
+ * only, so far; GEOS decides the rest. */
+RT_INLINE bool equals(const Pair& pair, bool* result) {
+  const Emptiness a = emptiness_of(pair.a.shape), b = emptiness_of(pair.b.shape);
+  *result = a == Emptiness::kEmpty && b == Emptiness::kEmpty;
+  if (*result) return true;
+  Box a_box, b_box;
+  if (a != Emptiness::kFilled || b != Emptiness::kFilled || !box_of(pair.a, &a_box) || !box_of(pair.b, &b_box))
+    return false;
+  return is_bounded(a_box) && is_bounded(b_box) && (a_box.xmax != b_box.xmax || a_box.ymax != b_box.ymax);
+}
+
 /* Of a shape in a cell of a grid, reduced or not, and a point of the cell. */
 template <bool (*kWhole)(const Pair& pair, bool option, bool* result), bool kOption, bool kContained>
 RT_INLINE bool holds_in_cell(const char* edges, uint32_t edges_length, const char* point, uint32_t point_length,
@@ -407,6 +425,21 @@ RT_EXPORT bool rt_geometry_disjoint(const char* a, uint32_t a_length, const char
   bool result = false;
   const bool decided = open_pair(a, a_length, b, b_length, &pair) && intersects(pair, true, &result);
   return decide(decided, !result, errors);
+}
+
+RT_EXPORT bool rt_geometry_meets_not(const char* a, uint32_t a_length, const char* b, uint32_t b_length,
+                                     uint32_t* errors) {
+  Pair pair;
+  raise_if(!open_pair(a, a_length, b, b_length, &pair) || !meets_not(pair), TB_ERR_UNREPRESENTABLE, errors);
+  return false;
+}
+
+RT_EXPORT bool rt_geometry_equals(const char* a, uint32_t a_length, const char* b, uint32_t b_length,
+                                  uint32_t* errors) {
+  Pair pair;
+  bool result = false;
+  const bool decided = open_pair(a, a_length, b, b_length, &pair) && equals(pair, &result);
+  return decide(decided, result, errors);
 }
 
 RT_EXPORT bool rt_grid_contains(const char* edges, uint32_t edges_length, const char* point, uint32_t point_length,

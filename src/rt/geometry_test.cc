@@ -31,6 +31,8 @@ bool rt_geometry_contains(const char*, uint32_t, const char*, uint32_t, uint32_t
 bool rt_geometry_covers(const char*, uint32_t, const char*, uint32_t, uint32_t*);
 bool rt_geometry_intersects(const char*, uint32_t, const char*, uint32_t, uint32_t*);
 bool rt_geometry_disjoint(const char*, uint32_t, const char*, uint32_t, uint32_t*);
+bool rt_geometry_meets_not(const char*, uint32_t, const char*, uint32_t, uint32_t*);
+bool rt_geometry_equals(const char*, uint32_t, const char*, uint32_t, uint32_t*);
 bool rt_geometry_boxes_overlap(const char*, uint32_t, const char*, uint32_t, uint32_t*);
 bool rt_geometry_box_contains(const char*, uint32_t, const char*, uint32_t, uint32_t*);
 double rt_geometry_distance(const char*, uint32_t, const char*, uint32_t, bool*, uint32_t*);
@@ -109,6 +111,29 @@ Answer ask(Predicate predicate, const std::string& a, const std::string& b) {
 
 const Coordinates kSquare = {{0, 0}, {4, 0}, {4, 4}, {0, 4}, {0, 0}};
 const Coordinates kHole = {{1, 1}, {1, 2}, {2, 2}, {2, 1}, {1, 1}};
+
+/* Boxes decide shapes that are apart; all that is near is PostgreSQL's. */
+TEST(Geometry, PairsThatGeosDecides) {
+  const std::string square = serialized_polygon({kSquare}), other = serialized_polygon({{{5, 0}, {9, 0}, {9, 4}, {5, 0}}});
+  const std::string touching = serialized_polygon({{{4, 0}, {9, 0}, {9, 4}, {4, 0}}});
+  const std::string empty = serialized_polygon({}), elsewhere = serialized_polygon({kSquare}, 4326);
+  const std::string nan = serialized_line({{0, 0}, {NAN, 1}}), far = serialized_line({{0, 0}, {1e39, 1}});
+  EXPECT_EQ(ask(rt_geometry_meets_not, square, other), Answer::kNo);
+  EXPECT_EQ(ask(rt_geometry_meets_not, square, touching), Answer::kDoubt);
+  EXPECT_EQ(ask(rt_geometry_meets_not, square, square), Answer::kDoubt);
+  EXPECT_EQ(ask(rt_geometry_meets_not, square, empty), Answer::kNo);
+  EXPECT_EQ(ask(rt_geometry_meets_not, square, elsewhere), Answer::kDoubt);
+  EXPECT_EQ(ask(rt_geometry_meets_not, square, nan), Answer::kDoubt);
+  EXPECT_EQ(ask(rt_geometry_meets_not, other, far), Answer::kDoubt);
+  EXPECT_EQ(ask(rt_geometry_equals, square, other), Answer::kNo);
+  EXPECT_EQ(ask(rt_geometry_equals, square, square), Answer::kDoubt);
+  EXPECT_EQ(ask(rt_geometry_equals, empty, empty), Answer::kYes);
+  EXPECT_EQ(ask(rt_geometry_equals, square, empty), Answer::kDoubt);
+  EXPECT_EQ(ask(rt_geometry_equals, square, elsewhere), Answer::kDoubt);
+  EXPECT_EQ(ask(rt_geometry_equals, square, nan), Answer::kDoubt);
+  // The least sides alone differ.
+  EXPECT_EQ(ask(rt_geometry_equals, square, serialized_polygon({{{1, 0}, {4, 0}, {4, 4}, {1, 0}}})), Answer::kDoubt);
+}
 
 TEST(Geometry, PointsAreBuiltAsPostgisStoresThem) {
   alignas(8) char place[TB_BUILT_BYTES];

@@ -49,6 +49,20 @@ RT_EXPORT int64_t rt_grid_cell(const char* geometry, uint32_t length, double rad
   return tb_grid_key(x, y);
 }
 
+RT_EXPORT bool rt_grid_whole(const char* edges, uint32_t length) {
+  return length < 4 || !(static_cast<uint8_t>(edges[3]) & kReduced);
+}
+
+RT_EXPORT bool rt_grid_first(const char* outer, uint32_t outer_length, const char* inner, uint32_t inner_length,
+                             double radius, double size, int32_t number) {
+  TbBox outer_box = {0, 0, 0, 0}, inner_box = {0, 0, 0, 0};
+  extent_of(outer, outer_length, &outer_box);
+  extent_of(inner, inner_length, &inner_box);
+  const TbGridCells outer_cells = tb_grid_cells(&outer_box, 0, size);
+  const TbGridCells inner_cells = tb_grid_cells(&inner_box, radius, size);
+  return tb_grid_is_first(&outer_cells, &inner_cells, static_cast<uint32_t>(number));
+}
+
 RT_EXPORT int64_t rt_grid_point(const char* geometry, uint32_t length, double size, uint32_t* errors) {
   TbBox box = {0, 0, 0, 0};
   int is_point;

@@ -20,6 +20,9 @@ extern "C" {
 int32_t rt_grid_cells(const char* geometry, uint32_t length, double radius, double size, uint32_t* errors);
 int64_t rt_grid_cell(const char* geometry, uint32_t length, double radius, double size, int32_t number);
 int64_t rt_grid_point(const char* geometry, uint32_t length, double size, uint32_t* errors);
+bool rt_grid_first(const char* outer, uint32_t outer_length, const char* inner, uint32_t inner_length, double radius,
+                   double size, int32_t number);
+bool rt_grid_whole(const char* edges, uint32_t length);
 }
 
 namespace {
@@ -168,4 +171,39 @@ TEST(GridTest, EmptyNanAndDamaged) {
     rt_grid_cells(bytes.data(), length, 0.5, 2, &errors);
     rt_grid_cell(bytes.data(), length, 0.5, 2, static_cast<int32_t>(random()));
   }
+}
+
+/* Two shapes meet in one cell: whatever number of cells they share, and in none if they share none. */
+TEST(GridTest, ShapesMeetInOneCell) {
+  std::mt19937_64 random(3);
+  std::uniform_real_distribution<float> place(-20, 20), side(0, 9);
+  int together = 0;
+  for (int i = 0; i < 5000; i++) {
+    const float x = place(random), y = place(random), to_x = place(random), to_y = place(random);
+    const std::string outer = grid_polygon(x, x + side(random), y, y + side(random));
+    const std::string inner = grid_polygon(to_x, to_x + side(random), to_y, to_y + side(random));
+    const double radius = i % 3, size = std::ldexp(1.0, static_cast<int>(random() % 6) - 2);
+    const GridCells of_outer = grid_cells(outer, 0, size), of_inner = grid_cells(inner, radius, size);
+    uint32_t errors = 0;
+    const int32_t count = rt_grid_cells(outer.data(), static_cast<uint32_t>(outer.size()), 0, size, &errors);
+    int shared = 0, met = 0;
+    for (int32_t n = 0; n < count; n++) {
+      const int64_t key = rt_grid_cell(outer.data(), static_cast<uint32_t>(outer.size()), 0, size, n);
+      if (of_inner.keys.count(key) == 0) continue;
+      shared++;
+      met += rt_grid_first(outer.data(), static_cast<uint32_t>(outer.size()), inner.data(),
+                           static_cast<uint32_t>(inner.size()), radius, size, n);
+    }
+    ASSERT_EQ(met, shared > 0 ? 1 : 0) << i;
+    together += shared > 1 ? 1 : 0;
+  }
+  EXPECT_GT(together, 200);
+}
+
+TEST(GridTest, ReducedShapesAreNotWhole) {
+  std::string shape = grid_polygon(0, 1, 0, 1);
+  EXPECT_TRUE(rt_grid_whole(shape.data(), static_cast<uint32_t>(shape.size())));
+  shape[3] = static_cast<char>(shape[3] | 0x80);
+  EXPECT_FALSE(rt_grid_whole(shape.data(), static_cast<uint32_t>(shape.size())));
+  EXPECT_TRUE(rt_grid_whole(shape.data(), 0));
 }

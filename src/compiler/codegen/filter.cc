@@ -35,6 +35,16 @@ bool is_dense(const Program& program, uint32_t expr) {
   return dense;
 }
 
+bool leaves_undecided(const Program& program, uint32_t conjunct) {
+  if (program.sink() != TB_SINK_ROWS || !(program.expr(conjunct).flags & TB_EX_RAISES)) return false;
+  bool reads_geometry = false;
+  walk_expression(program, conjunct, [&](const TbExpr& e) {
+    reads_geometry = reads_geometry || e.type == TB_TYPE_GEOMETRY;
+    return !reads_geometry;
+  });
+  return reads_geometry;
+}
+
 FilterPlan plan_filters(const Program& program, const std::vector<uint32_t>& filters) {
   FilterPlan plan;
   for (uint32_t filter : filters) {

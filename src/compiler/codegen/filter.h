@@ -13,6 +13,10 @@
 
 namespace turbine {
 
+/* May the conjunct leave a row undecided? Of a ROWS program those may that read geometries: what they raise is marked
+ * in the row's id (TB_ROWID_UNDECIDED), and is no error of the chunk. */
+bool leaves_undecided(const Program& program, uint32_t conjunct);
+
 struct FilterPlan {
   std::vector<uint32_t> dense;      // in one loop
   std::vector<uint32_t> selective;  // a pass over the selection each

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 
+#include "compiler/codegen/filter.h"
 #include "turbine/kernel.h"
 
 namespace turbine {
@@ -230,6 +231,24 @@ Carried GpuKernel::where_all(std::span<const uint32_t> conjuncts, const Carried&
   Value* errors = rows_.take_errors();
   Carried out = emit_if(rows_, "filter", pass, init,
                         [&] { return where_all(conjuncts.subspan(1), init, body, passed_over); });
+  if (errors) out.back() = ir_.CreateOr(out.back(), errors);
+  return out;
+}
+
+/* As where_all; what a conjunct that reads geometries raises makes the row undecided, and ends the conjunction. */
+Carried GpuKernel::where_all_or_undecided(std::span<const uint32_t> conjuncts, const Carried& init,
+                                          llvm::function_ref<Carried(Value* undecided)> body, Value* undecided) {
+  if (conjuncts.empty()) return body(undecided);
+  Value* wanted = undecided ? ir_.CreateNot(undecided) : nullptr;
+  Value* pass = rows_.truth(rows_.eval(conjuncts[0], wanted));
+  Value* errors = rows_.take_errors();
+  if (errors && leaves_undecided(program_, conjuncts[0])) {
+    undecided = rows_.or_maybe(undecided, ir_.CreateICmpNE(errors, ir_.getInt32(0)));
+    errors = nullptr;
+  }
+  pass = rows_.or_maybe(pass, undecided);
+  Carried out = emit_if(rows_, "filter", pass, init,
+                        [&] { return where_all_or_undecided(conjuncts.subspan(1), init, body, undecided); });
   if (errors) out.back() = ir_.CreateOr(out.back(), errors);
   return out;
 }

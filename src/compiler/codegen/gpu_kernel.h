@@ -39,6 +39,10 @@ class GpuKernel {
   Carried filtered(const Carried& init, llvm::function_ref<Carried()> body);
   Carried where_all(std::span<const uint32_t> conjuncts, const Carried& init, llvm::function_ref<Carried()> body,
                     Value* passed_over = nullptr);
+  /* Of rows, where they may be left undecided (leaves_undecided): what a conjunct raises then counts as true, and
+   * `undecided` (i1; nullptr: never) holds. No later conjunct is asked. */
+  Carried where_all_or_undecided(std::span<const uint32_t> conjuncts, const Carried& init,
+                                 llvm::function_ref<Carried(Value* undecided)> body, Value* undecided = nullptr);
   /* All threads arrive here, warps whole. */
   void finish(Value* errors);
   /* i1: the query is over, and the kernel has run for a while (rt_stop_wanted). Threads may hear of it at different

@@ -77,9 +77,13 @@ void SinkKernel::emit_rows() {
   Value* out = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, out_rowids));
   Value* counter = rows_.at(args_, offsetof(TbPipelineArgs, nout));
   Carried end = grid_loop({ir_.getInt64(0), ir_.getInt32(0)}, [&](Value* row, const Carried& now) {
-    return filtered(now, [&]() -> Carried {
+    return where_all_or_undecided(program_.filters(), now, [&](Value* undecided) -> Carried {
       Value* at = ir_.CreateZExt(rows_.call_rt("rt_warp_append", {counter}), ir_.getInt64Ty());
       Value* id = ir_.CreateLoad(ir_.getInt32Ty(), rows_.index(ir_.getInt32Ty(), rowids, row));
+      if (undecided) {
+        Value* mark = ir_.CreateZExt(undecided, ir_.getInt32Ty());
+        id = ir_.CreateOr(id, ir_.CreateShl(mark, TB_ROWID_UNDECIDED_SHIFT));
+      }
       ir_.CreateStore(id, rows_.index(ir_.getInt32Ty(), out, at));
       return {ir_.CreateAdd(now[0], ir_.getInt64(1)), now[1]};
     });

@@ -30,6 +30,7 @@ class HostPipeline {
   void bind(Value* args);
   void emit_tile(Value* n);
   void emit_dense_filter(TupleBatch& b, const std::vector<uint32_t>& conjuncts);
+  void emit_selection(TupleBatch& b, uint32_t conjunct);
   void emit_rows_sink(const TupleBatch& b);
 
   ModuleBuilder& builder_;
@@ -44,6 +45,8 @@ class HostPipeline {
   AggregateSink aggregates_;
   RowStoreSink store_;
   Value *rowids_ = nullptr, *out_rowids_ = nullptr;
+  Value* undecided_ = nullptr;  // uint8 by place: the row is for PostgreSQL to decide; nullptr: none can be
+  bool marks_ = false;          // the places that are alive have it
 };
 
 HostPipeline::HostPipeline(ModuleBuilder& builder, const Program& program, const GroupLayout& layout)
@@ -106,6 +109,8 @@ void HostPipeline::bind(Value* args) {
   if (program_.sink() == TB_SINK_ROWS) {
     rowids_ = tile_.field(ir_.getPtrTy(), offsetof(TbPipelineArgs, rowids));
     out_rowids_ = tile_.field(ir_.getPtrTy(), offsetof(TbPipelineArgs, out_rowids));
+    for (uint32_t filter : program_.filters())
+      if (!undecided_ && leaves_undecided(program_, filter)) undecided_ = tile_.take_scratch(TB_TILE_ROWS);
   } else if (program_.sink() == TB_SINK_AGGREGATE) {
     aggregates_.bind();
   }
@@ -122,10 +127,7 @@ void HostPipeline::emit_tile(Value* n) {
 
   // Filters before the joins: first all that one vectorised loop can take.
   if (!first_filters_.dense.empty()) emit_dense_filter(b, first_filters_.dense);
-  for (uint32_t conjunct : first_filters_.selective) {
-    Value* passed_over = joins_.full().passes_over(0);
-    tile_.keep_tuples("select", b, [&] { return emit_conjunction(rows_, {conjunct}, passed_over); });
-  }
+  for (uint32_t conjunct : first_filters_.selective) emit_selection(b, conjunct);
   Value* passed = joins_.full().counted_rows(b.count);
 
   // Joins, and behind the last one the sink.
@@ -159,12 +161,41 @@ void HostPipeline::emit_dense_filter(TupleBatch& b, const std::vector<uint32_t>&
   tile_.keep_masked(b);
 }
 
+/*
+ * keep = conjunct(row);
+ * With rows that may be undecided:
+ *   if (!undecided[place]) { keep = conjunct(row); undecided[place] = it raised; }
+ *   keep |= undecided[place];
+ */
+void HostPipeline::emit_selection(TupleBatch& b, uint32_t conjunct) {
+  Value* passed_over = joins_.full().passes_over(0);
+  const bool may_mark = undecided_ && leaves_undecided(program_, conjunct);
+  tile_.keep_tuples("select", b, [&]() -> Value* {
+    if (!may_mark && !marks_) return emit_conjunction(rows_, {conjunct}, passed_over);
+    // Without joins a place is a row of the tile. PostgreSQL evaluates all conjuncts of a row that is undecided.
+    Value* mark = rows_.index(ir_.getInt8Ty(), undecided_, ir_.CreateSub(rows_.row(), tile_.start()));
+    Value* before = marks_ ? ir_.CreateICmpNE(ir_.CreateLoad(ir_.getInt8Ty(), mark), ir_.getInt8(0)) : nullptr;
+    Value* keep = emit_conjunction(rows_, {conjunct}, before);
+    if (!may_mark) return keep;
+    Value* errors = rows_.take_errors();
+    Value* raised = errors ? ir_.CreateICmpNE(errors, ir_.getInt32(0)) : ir_.getFalse();
+    Value* undecided = rows_.or_maybe(before, raised);
+    ir_.CreateStore(ir_.CreateZExt(undecided, ir_.getInt8Ty()), mark);
+    return ir_.CreateOr(keep, undecided);
+  });
+  marks_ = marks_ || may_mark;
+}
+
 void HostPipeline::emit_rows_sink(const TupleBatch& b) {
   Value* nout = ir_.CreateZExt(tile_.field(ir_.getInt32Ty(), offsetof(TbPipelineArgs, nout)), ir_.getInt64Ty());
   emit_loop(rows_, "rows", ir_.getInt64(0), b.count, {}, [&](Value* k, const Carried&) -> Carried {
     Value* place = tile_.begin_tuple(b, k);
     Value* id = ir_.CreateLoad(ir_.getInt32Ty(),
                                rows_.index(ir_.getInt32Ty(), rowids_, ir_.CreateAdd(tile_.start(), place)));
+    if (marks_) {
+      Value* mark = ir_.CreateLoad(ir_.getInt8Ty(), rows_.index(ir_.getInt8Ty(), undecided_, place));
+      id = ir_.CreateOr(id, ir_.CreateShl(ir_.CreateZExt(mark, ir_.getInt32Ty()), TB_ROWID_UNDECIDED_SHIFT));
+    }
     ir_.CreateStore(id, tile_.word_at(out_rowids_, ir_.CreateAdd(nout, k)));
     return {};
   });

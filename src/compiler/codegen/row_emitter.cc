@@ -754,8 +754,12 @@ RowValue RowEmitter::eval_grid(const TbExpr& e, Value* active) {
     if (v.length) operands.push_back(v.length);
     out.null = or_maybe(out.null, v.null);
   }
-  if (e.index == TB_GRID_CELL || e.index == TB_GRID_FILLED) {
-    out.value = call_rt(e.index == TB_GRID_CELL ? "rt_grid_cell" : "rt_grid_filled", operands);
+  if (e.index == TB_GRID_CELL || e.index == TB_GRID_FILLED || e.index >= TB_GRID_WHOLE) {
+    out.value = call_rt(e.index == TB_GRID_CELL     ? "rt_grid_cell"
+                        : e.index == TB_GRID_FILLED ? "rt_grid_filled"
+                        : e.index == TB_GRID_WHOLE  ? "rt_grid_whole"
+                                                    : "rt_grid_first",
+                        operands);
     return out;
   }
   if (e.index == TB_GRID_EDGES) {
@@ -801,6 +805,24 @@ RowValue RowEmitter::eval_point(const TbExpr& e, Value* active) {
   out.length = call_rt("rt_point_of_coordinates", operands);
   out.value = built;
   if (out.null) out.length = ir_.CreateSelect(out.null, ir_.getInt32(0), out.length);
+  return out;
+}
+
+/* Errors of the condition become a value, where PostgreSQL decides then. What was evaluated for it is forgotten: its
+ * errors must not be lost elsewhere. */
+RowValue RowEmitter::eval_undecided(const TbExpr& e, Value* active) {
+  const auto args = program_.args(e);
+  Value* where = args.size() > 1 ? truth(eval(args[1], active)) : nullptr;
+  const LoadScope scope(*this);
+  Value* errors_before = take_errors();
+  const bool possible = e.op == TB_EXPR_POSSIBLE;
+  const RowValue condition = eval(args[0], possible || !where ? active : narrow(active, where));
+  Value* errors = take_errors();
+  errors_ = errors_before;
+  Value* undecided = errors ? and_maybe(ir_.CreateICmpNE(errors, ir_.getInt32(0)), where) : ir_.getFalse();
+  RowValue out;
+  out.value = possible ? ir_.CreateOr(truth(condition), undecided) : undecided;
+  if (possible && where && errors) add_errors(errors, ir_.CreateNot(where));
   return out;
 }
 
@@ -870,6 +892,8 @@ RowValue RowEmitter::eval_here(uint32_t expr, Value* active) {
     case TB_EXPR_MODEL: return eval_model(e, active);
     case TB_EXPR_GRID: return eval_grid(e, active);
     case TB_EXPR_POINT: return eval_point(e, active);
+    case TB_EXPR_POSSIBLE:
+    case TB_EXPR_UNDECIDED: return eval_undecided(e, active);
     case TB_EXPR_SEQUENCE: return eval_sequence(e, active);
     case TB_EXPR_LOOP: return eval_loop(e, active);
     case TB_EXPR_LOCAL: return local(e.index);

@@ -217,6 +217,7 @@ class RowEmitter {
   RowValue eval_model(const TbExpr& e, llvm::Value* active);
   RowValue eval_grid(const TbExpr& e, llvm::Value* active);
   RowValue eval_point(const TbExpr& e, llvm::Value* active);
+  RowValue eval_undecided(const TbExpr& e, llvm::Value* active);
   llvm::Value* eval_linear(llvm::Value* weights, llvm::ArrayRef<llvm::Value*> x);
   llvm::Value* eval_nearest(const TbExpr& e, const RowValue& centroids, llvm::ArrayRef<llvm::Value*> x);
   RowValue load_param(uint32_t index);

@@ -205,6 +205,10 @@ class ExprCheck {
       case TB_EXPR_LOOP: return check_loop(i, e);
       case TB_EXPR_GRID: return check_grid(i, e);
       case TB_EXPR_POINT: return check_point(i, e);
+      case TB_EXPR_POSSIBLE:
+      case TB_EXPR_UNDECIDED:
+        need(e.nargs == 1 || e.nargs == 2, i, "needs one operand, or two");
+        return check_boolean(i, e, true);
       default: program_fail("expression", i, "unknown operation");
     }
   }
@@ -313,8 +317,10 @@ class ExprCheck {
                                       {TB_TYPE_BOOL, 1, 2, true},
                                       {TB_TYPE_BOOL, 2, 0, false},
                                       {TB_TYPE_BOOL, 2, 0, false},
-                                      {TB_TYPE_BOOL, 2, 0, false}};
-    need(e.index >= TB_GRID_CELLS && e.index <= TB_GRID_INTERSECTS, i, "no such value of a grid");
+                                      {TB_TYPE_BOOL, 2, 0, false},
+                                      {TB_TYPE_BOOL, 1, 0, false},
+                                      {TB_TYPE_BOOL, 2, 2, true}};
+    need(e.index >= TB_GRID_CELLS && e.index <= TB_GRID_FIRST, i, "no such value of a grid");
     const Form& form = kForms[e.index];
     const uint32_t first_index = form.ngeometries + form.nnumbers;
     need(e.nargs == first_index + form.has_index, i, "number of arguments");
@@ -341,7 +347,8 @@ class ExprCheck {
         e.op == TB_EXPR_GREATEST || e.op == TB_EXPR_LEAST)
       raises = tb_functions[e.index].flags & TB_FN_RAISES;
     raises |= e.op == TB_EXPR_LOOP || (e.op == TB_EXPR_GRID && tb_grid_raises(e.index));
-    for (uint32_t n = 0; n < e.nargs; n++) raises |= (arg(e, n).flags & TB_EX_RAISES) != 0;
+    const bool decides = e.op == TB_EXPR_UNDECIDED || (e.op == TB_EXPR_POSSIBLE && e.nargs == 1);
+    for (uint32_t n = 0; n < e.nargs && !decides; n++) raises |= (arg(e, n).flags & TB_EX_RAISES) != 0;
 
     // May it be NULL?
     bool nullable = false;

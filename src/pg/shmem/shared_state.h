@@ -32,6 +32,7 @@ typedef enum TbCounter
 	TB_COUNTER_QUERIES,			 /* started, whatever became of them */
 	TB_COUNTER_CHUNKS_EVALUATED, /* ROWS chunks that the backend filtered */
 	TB_COUNTER_ROWS_DEFERRED,	 /* rows detoasted by the backend */
+	TB_COUNTER_ROWS_UNDECIDED,	 /* rows that devices leave to PostGIS */
 	TB_COUNTER_BLOCKS_BUFFERED,
 	TB_COUNTER_BLOCKS_DIRECT,
 	TB_COUNTER_BLOCKS_MOVED,

@@ -14,6 +14,7 @@ tb_run_stats_count(const TbRunStats *stats)
 	Assert(stats->feeders.blocks <= stats->blocks.buffered);
 	tb_stat_add(TB_COUNTER_CHUNKS_EVALUATED, stats->chunks_evaluated);
 	tb_stat_add(TB_COUNTER_ROWS_DEFERRED, stats->rows_deferred);
+	tb_stat_add(TB_COUNTER_ROWS_UNDECIDED, stats->undecided);
 	tb_stat_add(TB_COUNTER_BLOCKS_BUFFERED, stats->blocks.buffered);
 	tb_stat_add(TB_COUNTER_BLOCKS_DIRECT, stats->blocks.direct);
 	tb_stat_add(TB_COUNTER_BLOCKS_CACHED, stats->blocks.cached);

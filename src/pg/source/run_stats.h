@@ -59,6 +59,7 @@ typedef struct TbRunStats
 	TbFeederStats  feeders;
 	uint64		   files;			 /* of columns; service.done tells of their batches */
 	uint64		   rows_deferred;
+	uint64		   undecided;		 /* rows that devices leave to PostGIS */
 	uint64		   rows_excluded;	 /* ROWS: with their blocks */
 	uint64		   chunks_evaluated; /* ROWS: by the node */
 } TbRunStats;

@@ -40,6 +40,7 @@ GRANT SELECT ON turbine.functions TO PUBLIC;
 --   queries: accelerated nodes that were run, each with the joins below it
 --   chunks_evaluated: chunks of rows that PostgreSQL filtered, because a device could not
 --   rows_deferred: rows with compressed or out-of-line values that PostgreSQL unpacked
+--   rows_undecided: rows and pairs of rows that devices left to PostGIS, one by one
 --   blocks_buffered: blocks that were read through shared buffers
 --   blocks_direct: blocks that were read straight from files
 --   blocks_moved: blocks that were read straight from files and changed meanwhile, so that they were read again

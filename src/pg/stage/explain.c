@@ -297,6 +297,8 @@ tb_explain_stats(Oid relid, const TbRunStats *stats, ExplainState *es)
 	}
 	if (stats->rows_deferred > 0)
 		ExplainPropertyUInteger("Rows Detoasted", NULL, stats->rows_deferred, es);
+	if (stats->undecided > 0)
+		ExplainPropertyUInteger("Sent to PostGIS", NULL, stats->undecided, es);
 	if (stats->chunks_evaluated > 0)
 		ExplainPropertyUInteger("Chunks Evaluated By PostgreSQL", NULL,
 								stats->chunks_evaluated, es);
@@ -478,6 +480,19 @@ series_of(const TbStageRun *run, int stage)
 		if (joins[i].kind == TB_JOIN_SERIES)
 			return (int) i;
 	return -1;
+}
+
+/* The last one with a table. */
+static uint32
+last_join(const TbProgram *program)
+{
+	const TbJoin *joins = (const TbJoin *) ((const char *) program + program->joins.offset);
+	uint32		  last = 0;
+
+	for (uint32 i = 0; i < program->joins.count; i++)
+		if (joins[i].kind != TB_JOIN_SERIES)
+			last = i;
+	return last;
 }
 
 static void
@@ -697,9 +712,10 @@ show_candidates(Shower *shower, const TbQueryDone *done, uint32 number, double r
 		ExplainPropertyUInteger("Grid Candidates", NULL, candidates, shower->es);
 }
 
-/* Join `number` of the stage, between what goes in and what comes out. */
+/* Join `number` of the stage, between what goes in and what comes out. `depth` counts those
+ * that are shown. */
 static void
-show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
+show_join(Shower *shower, int stage, const TbJoin *join, uint32 number, int depth,
 		  const TbStageJoin *conditions)
 {
 	ExplainState	 *es = shower->es;
@@ -708,7 +724,7 @@ show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 	TbStageNotes	  notes = tb_private_notes(plan_of(shower), inner);
 	const TbRunStats *outer_stats = tb_stage_run_stats(shower->run, stage);
 	const TbRunStats *stats = tb_stage_run_stats(shower->run, inner);
-	const char		 *label = psprintf("Depth %u", number + 1);
+	const char		 *label = psprintf("Depth %d", depth);
 	const char		 *method = series_of(shower->run, inner) >= 0 ? "GpuGiSTJoin" :
 			  join->nkeys > 0									  ? "GpuHashJoin" :
 																	"GpuNestLoop";
@@ -751,10 +767,8 @@ show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 	if (shower->ran && outer_stats != NULL &&
 		number < lengthof(outer_stats->service.done.join_rows))
 	{
-		const TbRunStage *outer = &shower->run->stages[stage];
-		uint32			  last = outer->program->joins.count -
-			(series_of(shower->run, stage) >= 0 ? 1 : 0);
-		bool			   is_last = number + 1 == last;
+		const TbRunStage  *outer = &shower->run->stages[stage];
+		bool			   is_last = number == last_join(outer->program);
 		const TbQueryDone *done = &outer_stats->service.done;
 
 		if (series_of(shower->run, inner) >= 0)
@@ -781,9 +795,15 @@ show_joins(Shower *shower, int stage)
 	const TbJoin *joins = (const TbJoin *) ((const char *) program + program->joins.offset);
 	TbStageNotes  notes = tb_private_notes(plan_of(shower), stage);
 
+	int depth = 0;
+
 	for (uint32 i = 0; i < program->joins.count; i++)
 		if (joins[i].kind != TB_JOIN_SERIES)
-			show_join(shower, stage, &joins[i], i, list_nth(notes.joins, i));
+		{
+			const TbStageJoin *conditions = list_nth(notes.joins, depth);
+
+			show_join(shower, stage, &joins[i], i, ++depth, conditions);
+		}
 }
 
 static void

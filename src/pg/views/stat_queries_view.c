@@ -19,6 +19,7 @@ static const char *const counter_names[TB_COUNTER_COUNT] = {
 	[TB_COUNTER_QUERIES] = "queries",
 	[TB_COUNTER_CHUNKS_EVALUATED] = "chunks_evaluated",
 	[TB_COUNTER_ROWS_DEFERRED] = "rows_deferred",
+	[TB_COUNTER_ROWS_UNDECIDED] = "rows_undecided",
 	[TB_COUNTER_BLOCKS_BUFFERED] = "blocks_buffered",
 	[TB_COUNTER_BLOCKS_DIRECT] = "blocks_direct",
 	[TB_COUNTER_BLOCKS_MOVED] = "blocks_moved",

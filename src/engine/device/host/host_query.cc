@@ -438,7 +438,9 @@ void HostQuery::run_segments(unsigned worker, Progress& progress, const Segments
   }
   // Two versions of one segment may have been taken, for different blocks.
   uint32_t* const ids = progress.task.ids;
-  if (rows_sink() && !std::is_sorted(ids, ids + progress.outcome.nrows)) std::sort(ids, ids + progress.outcome.nrows);
+  auto before = [](uint32_t a, uint32_t b) { return (a & ~TB_ROWID_UNDECIDED) < (b & ~TB_ROWID_UNDECIDED); };
+  if (rows_sink() && !std::is_sorted(ids, ids + progress.outcome.nrows, before))
+    std::sort(ids, ids + progress.outcome.nrows, before);
 }
 
 /* As many calls as there are gaps between the blocks that are taken. Returns whether to go on. */

@@ -571,7 +571,7 @@ tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request, bool late_filt
 	TbAnalyzer	   a = {0};
 	TbJoinProgram *program = tb_join_program_begin(root, request->tree,
 												   late_filters ? &a.late_filters : NULL,
-												   reason);
+												   NULL, reason);
 	TbStage		  *last;
 
 	if (program == NULL)

@@ -7,6 +7,9 @@
  *   fetches       rows come in batches. Each becomes a tuple of the scan slot
  *                 (custom_scan_tlist), which ExecScan projects
  *
+ * A row that devices left undecided is marked. The plan's filter, which is true of all
+ * others, is evaluated by ExecScan.
+ *
  * If the run gives up, PostgreSQL's kept plan is initialized. It returns the same
  * columns, which take the same way.
  *
@@ -19,28 +22,51 @@
 
 #include "pg/compat/pg18.h"
 #include "pg/nodes/join/gpu_join.h"
+#include "pg/nodes/join/projection.h"
+#include "pg/shmem/query_counters.h"
 #include "pg/stage/explain.h"
+
+/* The column of that mark; -1: no row is undecided. */
+static int
+undecided_column(const CustomScan *plan)
+{
+	ListCell *lc;
+
+	foreach(lc, plan->custom_scan_tlist)
+	{
+		const char *name = lfirst_node(TargetEntry, lc)->resname;
+
+		if (name != NULL && strcmp(name, TB_UNDECIDED_COLUMN) == 0)
+			return foreach_current_index(lc);
+	}
+	return -1;
+}
 
 static void
 begin_join(CustomScanState *css, EState *estate, int eflags)
 {
 	TbRunCursor *cursor = &((TbJoinState *) css)->cursor;
 
+	((TbJoinState *) css)->undecided = undecided_column((CustomScan *) css->ss.ps.plan);
 	tb_run_cursor_open(cursor, css, eflags);
 	tb_run_cursor_leave_unread(cursor);
 }
 
-/* A row of the kept plan into the scan slot; valid until its next one. */
+/* A row of the kept plan into the scan slot; valid until its next one. It is decided, and
+ * has no columns for PostgreSQL to decide by. */
 static TupleTableSlot *
-store_kept(TbRunCursor *cursor, TupleTableSlot *slot)
+store_kept(TbRunCursor *cursor, TupleTableSlot *slot, int undecided)
 {
 	TupleTableSlot *kept = tb_run_cursor_kept_tuple(cursor);
+	int				columns = undecided >= 0 ? undecided : cursor->noutputs;
 
 	if (TupIsNull(kept))
 		return slot;
 	slot_getallattrs(kept);
-	memcpy(slot->tts_values, kept->tts_values, cursor->noutputs * sizeof(Datum));
-	memcpy(slot->tts_isnull, kept->tts_isnull, cursor->noutputs * sizeof(bool));
+	memcpy(slot->tts_values, kept->tts_values, columns * sizeof(Datum));
+	memcpy(slot->tts_isnull, kept->tts_isnull, columns * sizeof(bool));
+	for (int i = columns; i < cursor->noutputs; i++)
+		slot->tts_isnull[i] = true;
 	slot->tts_isnull[cursor->noutputs] = true;
 	return ExecStoreVirtualTuple(slot);
 }
@@ -48,7 +74,8 @@ store_kept(TbRunCursor *cursor, TupleTableSlot *slot)
 static TupleTableSlot *
 next_row(ScanState *ss)
 {
-	TbRunCursor	   *cursor = &((TbJoinState *) ss)->cursor;
+	TbJoinState	   *node = (TbJoinState *) ss;
+	TbRunCursor	   *cursor = &node->cursor;
 	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
 
 	ExecClearTuple(slot);
@@ -60,9 +87,13 @@ next_row(ScanState *ss)
 	if (tb_run_cursor_advance(cursor))
 	{
 		cursor->returned_row = true;
-		return tb_run_cursor_store(cursor, slot);
+		slot = tb_run_cursor_store(cursor, slot);
+		if (node->undecided >= 0)
+			node->sent += !slot->tts_isnull[node->undecided] &&
+				DatumGetBool(slot->tts_values[node->undecided]);
+		return slot;
 	}
-	return cursor->falling_back ? store_kept(cursor, slot) : slot;
+	return cursor->falling_back ? store_kept(cursor, slot, node->undecided) : slot;
 }
 
 static bool
@@ -86,6 +117,7 @@ exec_join(CustomScanState *css)
 static void
 end_join(CustomScanState *css)
 {
+	tb_stat_add(TB_COUNTER_ROWS_UNDECIDED, ((TbJoinState *) css)->sent);
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
 	tb_run_cursor_close(&((TbJoinState *) css)->cursor);
 }
@@ -98,10 +130,14 @@ rescan(CustomScanState *css)
 	ExecScanReScan(&css->ss);
 }
 
-/* All of it is what stages show, since a join has nothing of its own. */
+/* What stages show, and how many rows PostgreSQL had to decide. */
 void
 tb_join_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
+	uint64 sent = ((TbJoinState *) css)->sent;
+
+	if (es->analyze && sent > 0)
+		ExplainPropertyUInteger("Sent to PostGIS", NULL, sent, es);
 	tb_explain_run(&((TbJoinState *) css)->cursor, ancestors, es);
 }
 

@@ -29,6 +29,8 @@ typedef struct TbJoinState
 {
 	CustomScanState css;
 	TbRunCursor		cursor;
+	int	   undecided; /* column that marks rows for PostgreSQL to decide; -1: none */
+	uint64 sent;	  /* such rows */
 } TbJoinState;
 
 /* exec.c */

@@ -52,7 +52,9 @@ analyze(PlannerInfo *root, RelOptInfo *rel, const char **reason)
 
 	if (tree == NULL)
 		return NULL;
-	return tb_projection_make(root, tree, rel->reltarget->exprs, NIL, reason);
+	/* Whoever takes columns evaluates nothing. */
+	return tb_projection_make(root, tree, rel->reltarget->exprs, NIL,
+							  !tb_planning()->wants_columns, reason);
 }
 
 void

@@ -16,13 +16,22 @@ typedef struct TbProjection
 	List	 *stages;  /* TbStage; the last one's sink is PROJECT */
 	List	 *exprs;   /* Expr: what is returned */
 	TbOutput *outputs; /* one an expression */
+	Expr *filter; /* over them: of rows that devices left undecided; NULL: there are none */
+	Expr *mark;	  /* of exprs: true in such a row */
 } TbProjection;
 
-/* NULL, with *reason, if a device can not compute it. `late`: Vars of the table that the
+/*
+ * NULL, with *reason, if a device can not compute it. `late`: Vars of the table that the
  * tree is, which become expressions behind the others: rows come with their tuple ids, and
- * the backend fetches these columns of those that are left. */
+ * the backend fetches these columns of those that are left. `has_filter`: whether
+ * PostgreSQL may have a filter over the rows; else what devices can not decide is a
+ * verdict.
+ */
 extern TbProjection *tb_projection_make(PlannerInfo *root, TbJoinTree *tree, List *exprs,
-										List *late, const char **reason);
+										List *late, bool has_filter, const char **reason);
+
+/* How the plan's scan tuple calls the column that marks undecided rows. */
+#define TB_UNDECIDED_COLUMN "undecided"
 
 /* The plan of a path whose custom_private is a projection: the scan tuple has its
  * expressions. */

@@ -69,7 +69,8 @@ consider(PlannerInfo *root, RelOptInfo *rel, int kind, const char *part)
 	{
 		tree = tb_join_tree_of_table(root, rel, &reason);
 		if (tree != NULL)
-			plan = tb_projection_make(root, tree, rel->reltarget->exprs, NIL, &reason);
+			plan = tb_projection_make(root, tree, rel->reltarget->exprs, NIL, false,
+									  &reason);
 	}
 	if (plan == NULL)
 	{

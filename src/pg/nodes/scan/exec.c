@@ -5,7 +5,8 @@
  *   begin         expressions are prepared; nothing is sent
  *   first fetch   parameters are evaluated, the query starts
  *   fetches       chunks come in the order of blocks. A chunk's rows are those that the
- *                 device passed and those that it deferred, merged in row order
+ *                 device passed, those that it left undecided, and those that it
+ *                 deferred, merged in row order
  *   end, rescan   the query ends; ShutdownCustomScan ends its parallel workers
  *
  * If the device did not filter a chunk, it is filtered here, with the same clauses, by
@@ -31,6 +32,8 @@
 #include "storage/spin.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+
+#include "turbine/kernel.h"
 
 #include "pg/compat/pg18.h"
 #include "pg/convert/param_block.h"
@@ -343,7 +346,8 @@ next_rowid(ScanNode *node, uint32 *rowid, bool *unfiltered)
 	bool			  deferred = node->next_deferred < chunk->ndeferred;
 
 	if (row && deferred)
-		deferred = chunk->deferred[node->next_deferred] < chunk->rowids[node->next_row];
+		deferred = chunk->deferred[node->next_deferred] <
+			(chunk->rowids[node->next_row] & ~TB_ROWID_UNDECIDED);
 	if (deferred)
 	{
 		*rowid = chunk->deferred[node->next_deferred++];
@@ -353,7 +357,7 @@ next_rowid(ScanNode *node, uint32 *rowid, bool *unfiltered)
 	if (row)
 	{
 		*rowid = chunk->rowids[node->next_row++];
-		*unfiltered = chunk->evaluate;
+		*unfiltered = chunk->evaluate || (*rowid & TB_ROWID_UNDECIDED) != 0;
 		return true;
 	}
 	return false;

@@ -30,6 +30,7 @@
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/planner/brin_path.h"
 #include "pg/planner/expression/expression.h"
+#include "pg/planner/expression/geometry_clause.h"
 #include "pg/planner/postgres/postgres_time.h"
 #include "pg/planner/planning.h"
 #include "pg/planner/relation_check.h"
@@ -168,6 +169,20 @@ analyze(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part
 	return plan;
 }
 
+/* Filters that PostgreSQL evaluates for rows that come back: those that did not go to the
+ * device, and those that it decides only where boxes are apart. */
+static List *
+filters_behind(RelOptInfo *rel, const ScanPlan *plan)
+{
+	List	 *result = list_difference_ptr(rel->baserestrictinfo, plan->device_clauses);
+	ListCell *lc;
+
+	foreach(lc, plan->device_clauses)
+		if (tb_compares_boxes((Node *) lfirst_node(RestrictInfo, lc)->clause))
+			result = lappend(result, lfirst(lc));
+	return result;
+}
+
 /* What PostgreSQL does with the rows that come back: forms each tuple, runs
  * the other filters, and projects. Of several processes each does a part; the service's
  * work is the same for one and for many. Without workers the path is no partial one. */
@@ -175,7 +190,7 @@ static void
 cost_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan, int workers, Path *path)
 {
 	double	 processes = workers > 0 ? tb_postgres_processes(workers) : 1;
-	List	*others = list_difference_ptr(rel->baserestrictinfo, plan->device_clauses);
+	List	*others = filters_behind(rel, plan);
 	QualCost qual_cost;
 
 	cost_qual_eval(&qual_cost, others, root);

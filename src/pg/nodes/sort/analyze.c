@@ -140,7 +140,7 @@ input_of_rows(PlannerInfo *root, RelOptInfo *rel, List *exprs, List *late,
 		}
 	/* Programs that return them. */
 	if (tree != NULL)
-		projection = tb_projection_make(root, tree, exprs, late, reason);
+		projection = tb_projection_make(root, tree, exprs, late, false, reason);
 	if (projection == NULL)
 		return NULL;
 	/* As an input. */

@@ -39,7 +39,7 @@
 #include "turbine/functions.h"
 #include "turbine/grid.h"
 
-#include "pg/convert/postgis.h"
+#include "pg/planner/expression/geometry_clause.h"
 #include "pg/planner/join/join_grid.h"
 #include "pg/planner/join/join_keys.h"
 #include "pg/planner/planning.h"
@@ -54,12 +54,42 @@ typedef struct Sample
 {
 	Oid		   relid;
 	AttrNumber attnum;
-	int		   nrows; /* not NULL */
+	int		   nrows;	/* not NULL */
 	int		   npoints;
-	double	   bytes; /* of all rows */
+	int		   nmulti;	/* multipoints and multilines */
+	int		   nothers; /* collections, curves and surfaces */
+	double	   bytes;	/* of all rows */
 	int		   nboxes;
 	TbBox	   boxes[MOST_ROWS];
 } Sample;
+
+/* The type of the shape, TB_SHAPE_*; 0: it is spoilt. */
+static uint32
+type_of(const uint8 *bytes, uint32 length)
+{
+	uint32 at = 4;
+	uint32 flags = length > 4 ? bytes[3] : 0;
+	uint32 dimensions = 2 + (flags & TB_GEOMETRY_Z ? 1 : 0) +
+		(flags & TB_GEOMETRY_M ? 1 : 0);
+
+	if ((flags & TB_GEOMETRY_FORM_2) && (flags & TB_GEOMETRY_EXTENDED))
+		at += 8;
+	if (flags & TB_GEOMETRY_BOX)
+		at += dimensions * 8;
+	return length >= at + 4 ? tb_geometry_word(bytes, at) : 0;
+}
+
+static void
+count_type(Sample *sample, uint32 type)
+{
+	const uint32 multiline = 5;
+	const uint32 multipolygon = 6;
+
+	if (type == TB_SHAPE_MULTIPOINT || type == multiline)
+		sample->nmulti++;
+	else if (type > multipolygon)
+		sample->nothers++;
+}
 
 static void
 add_value(Sample *sample, Datum value)
@@ -70,6 +100,8 @@ add_value(Sample *sample, Datum value)
 	TbExtent		extent = tb_geometry_extent((const uint8 *) VARDATA_ANY(header),
 												VARSIZE_ANY_EXHDR(header), &is_point, &box);
 
+	count_type(sample,
+			   type_of((const uint8 *) VARDATA_ANY(header), VARSIZE_ANY_EXHDR(header)));
 	sample->nrows++;
 	sample->bytes += (double) toast_raw_datum_size(value);
 	if (extent == TB_EXTENT_POINT || extent == TB_EXTENT_BOX)
@@ -155,32 +187,14 @@ sample_of(PlannerInfo *root, const Expr *expr)
 
 /* What only holds of geometries whose boxes meet. */
 static const char *const predicates[] = {
-	"st_contains",	 "st_within",  "st_covers",			"st_coveredby",
-	"st_intersects", "st_dwithin", "geometry_overlaps",
+	"st_contains", "st_within",			"st_covers",  "st_coveredby", "st_intersects",
+	"st_dwithin",  "geometry_overlaps", "st_crosses", "st_touches",	  "st_overlaps",
 };
-
-/* Whose results are points. */
-static const char *const point_makers[] = {
-	"st_makepoint", "st_makepointm", "st_point", "st_pointz", "st_pointm", "st_pointzm",
-};
-
-/* The name of the function, one of PostGIS's that the catalogue has; NULL: it is none. */
-static const char *
-name_of(Oid funcid)
-{
-	int			row = tb_postgis_function(funcid);
-	const char *signature;
-
-	if (row < 0)
-		return NULL;
-	signature = tb_functions[row].signature;
-	return pnstrdup(signature, strchr(signature, '(') - signature);
-}
 
 static bool
 is_predicate(Oid funcid)
 {
-	const char *name = name_of(funcid);
+	const char *name = tb_postgis_name(funcid);
 
 	for (int i = 0; name != NULL && i < (int) lengthof(predicates); i++)
 		if (strcmp(name, predicates[i]) == 0)
@@ -224,39 +238,15 @@ read_predicate(Expr *clause, List **args, double *radius)
 		(list_length(*args) == 3 && read_radius(lthird(*args), radius));
 }
 
-/* PostGIS's type modifier: bits 2 to 7 are the type of the shape, of which 1 is POINT. */
-static bool
-is_declared_point(Expr *expr)
-{
-	int32 typmod = exprTypmod((Node *) expr);
-
-	return typmod >= 0 && (typmod & 0xfc) >> 2 == TB_SHAPE_POINT &&
-		tb_postgis_is_geometry(exprType((Node *) expr));
-}
-
-/* Whether the function returns a point, if its first argument is one. */
-static bool
-makes_point(const FuncExpr *call, bool *of_argument)
-{
-	const char *name = name_of(call->funcid);
-
-	*of_argument = name != NULL &&
-		(strcmp(name, "st_setsrid") == 0 || strcmp(name, "st_snaptogrid") == 0);
-	for (int i = 0; name != NULL && i < (int) lengthof(point_makers); i++)
-		if (strcmp(name, point_makers[i]) == 0)
-			return true;
-	return *of_argument;
-}
-
 static bool
 is_point(PlannerInfo *root, Expr *expr)
 {
 	const Sample *sample;
 	bool		  of_argument;
 
-	if (is_declared_point(expr))
+	if (tb_is_declared_point(expr))
 		return true;
-	if (IsA(expr, FuncExpr) && makes_point((FuncExpr *) expr, &of_argument))
+	if (IsA(expr, FuncExpr) && tb_makes_point((FuncExpr *) expr, &of_argument))
 		return !of_argument || is_point(root, linitial(((FuncExpr *) expr)->args));
 	sample = sample_of(root, expr);
 	return sample != NULL && sample->nrows > 0 && sample->npoints == sample->nrows;
@@ -287,7 +277,7 @@ edge_kind(Expr *condition, const TbGridClause *clause, uint32 *kind)
 	bool			shape_first;
 
 	if (!IsA(condition, FuncExpr) || list_length(call->args) != 2 ||
-		(name = name_of(call->funcid)) == NULL)
+		(name = tb_postgis_name(call->funcid)) == NULL)
 		return false;
 	shape_first = equal(linitial(call->args), clause->shape);
 	if (!equal(shape_first ? lsecond(call->args) : linitial(call->args), clause->point) ||
@@ -322,6 +312,8 @@ split_clause(const RestrictInfo *rinfo, Relids outer, Relids inner, TbGridClause
 		clause->shape = linitial(args);
 	}
 	clause->by_edges = edge_kind(rinfo->clause, clause, &kind);
+	clause->by_boxes = IsA(rinfo->clause, OpExpr); /* && */
+	clause->shapes = false;
 	return bms_is_subset(pull_varnos(NULL, (Node *) clause->point), outer) &&
 		bms_is_subset(pull_varnos(NULL, (Node *) clause->shape), inner) &&
 		contain_var_clause((Node *) clause->point) &&
@@ -330,14 +322,21 @@ split_clause(const RestrictInfo *rinfo, Relids outer, Relids inner, TbGridClause
 
 bool
 tb_grid_clause(PlannerInfo *root, const RestrictInfo *rinfo, Relids outer, Relids inner,
-			   TbGridClause *clause)
+			   bool shapes, TbGridClause *clause)
 {
-	return split_clause(rinfo, outer, inner, clause) && is_point(root, clause->point) &&
-		sample_of(root, clause->shape) != NULL;
+	if (!split_clause(rinfo, outer, inner, clause) ||
+		sample_of(root, clause->shape) == NULL)
+		return false;
+	if (is_point(root, clause->point))
+		return true;
+	/* Edges are those near a point. */
+	clause->by_edges = false;
+	clause->shapes = true;
+	return shapes && sample_of(root, clause->point) != NULL;
 }
 
 RestrictInfo *
-tb_grid_find(PlannerInfo *root, List *conditions, Relids outer, Relids inner,
+tb_grid_find(PlannerInfo *root, List *conditions, Relids outer, Relids inner, bool shapes,
 			 TbGridClause *clause)
 {
 	ListCell *lc;
@@ -346,13 +345,28 @@ tb_grid_find(PlannerInfo *root, List *conditions, Relids outer, Relids inner,
 		if (tb_join_key_between(lfirst(lc), outer, inner))
 			return NULL;
 	foreach(lc, conditions)
-		if (tb_grid_clause(root, lfirst(lc), outer, inner, clause))
+		if (tb_grid_clause(root, lfirst(lc), outer, inner, false, clause))
+			return lfirst(lc);
+	foreach(lc, conditions)
+		if (shapes && tb_grid_clause(root, lfirst(lc), outer, inner, true, clause))
 			return lfirst(lc);
 	return NULL;
 }
 
 bool
-tb_grid_is_missed(PlannerInfo *root, List *conditions, Relids outer, Relids inner)
+tb_grid_leaves_pairs(PlannerInfo *root, const TbGridClause *clause)
+{
+	const Sample *sample = sample_of(root, clause->shape);
+
+	if (clause->shapes)
+		return !clause->by_boxes;
+	/* Distances of a point to such are computed. */
+	return sample != NULL && sample->nothers + (clause->by_edges ? sample->nmulti : 0) > 0;
+}
+
+bool
+tb_grid_is_missed(PlannerInfo *root, List *conditions, Relids outer, Relids inner,
+				  bool shapes)
 {
 	bool		 missed = false;
 	TbGridClause clause;
@@ -364,12 +378,14 @@ tb_grid_is_missed(PlannerInfo *root, List *conditions, Relids outer, Relids inne
 			return false;
 		missed = missed || split_clause(lfirst(lc), outer, inner, &clause);
 	}
-	return missed && tb_grid_find(root, conditions, outer, inner, &clause) == NULL;
+	return missed && tb_grid_find(root, conditions, outer, inner, shapes, &clause) == NULL;
 }
 
 /* ---- The size of cells ---- */
 
-/* Nanoseconds: of an entry, of each byte that is copied for it, of a candidate. */
+/* Nanoseconds: of a look-up of a shape's cell, which a row is made for; of an entry, of
+ * each byte that is copied for it, of a candidate. */
+#define LOOKUP_NS 30
 #define ENTRY_NS 100
 #define BYTE_NS 0.2
 #define CANDIDATE_NS 80
@@ -407,15 +423,15 @@ typedef struct Averages
 } Averages;
 
 static Averages
-averages_of(const Sample *sample, const TbGridClause *clause, double size)
+averages_of(const Sample *sample, const TbGridClause *clause, double radius, double size)
 {
 	Averages result = {0};
 
 	for (int i = 0; i < sample->nboxes; i++)
 	{
 		const TbBox *box = &sample->boxes[i];
-		double		 width = box->xmax - box->xmin + 2 * clause->radius;
-		double		 height = box->ymax - box->ymin + 2 * clause->radius;
+		double		 width = box->xmax - box->xmin + 2 * radius;
+		double		 height = box->ymax - box->ymin + 2 * radius;
 		double		 entries = cells_of(width, size) * cells_of(height, size);
 		double		 area = entries * size * size;
 
@@ -483,29 +499,36 @@ tb_grid_choose(PlannerInfo *root, const TbGridClause *clause, double points, dou
 	double		  area;
 	double		  bytes;
 	double		  smallest;
+	const Sample *outer = clause->shapes ? sample_of(root, clause->point) : NULL;
 
 	grid->clause = *clause;
 	/* Of an empty table any size will do. */
-	grid->size = grid->entries = 1;
+	grid->size = grid->entries = grid->lookups = 1;
 	if (sample == NULL || sample->nboxes == 0)
 		return grid;
 	area = area_of(sample, clause->radius);
 	smallest = least_size(sample, clause->radius);
+	if (outer != NULL)
+		smallest = Max(smallest, least_size(outer, 0));
 	bytes = sample->bytes / sample->nrows;
 	for (int exponent = LEAST_SIZE; exponent <= GREATEST_SIZE; exponent++)
 	{
 		double	 size = ldexp(1, exponent);
 		Averages average;
+		Averages outside = {.entries = 1};
 		double	 stored;
 		double	 ns;
 
 		if (size < smallest)
 			continue;
-		average = averages_of(sample, clause, size);
-		if (average.most > TB_MOST_GRID_CELLS / 4.0)
+		average = averages_of(sample, clause, clause->radius, size);
+		if (outer != NULL && outer->nboxes > 0)
+			outside = averages_of(outer, clause, 0, size);
+		if (Max(average.most, outside.most) > TB_MOST_GRID_CELLS / 4.0)
 			continue;
 		ns = shapes * average.entries * (ENTRY_NS + bytes * BYTE_NS) +
-			points * shapes * Min(average.area / area, 1) * CANDIDATE_NS;
+			points * outside.entries *
+				(LOOKUP_NS + shapes * Min(average.area / area, 1) * CANDIDATE_NS);
 		stored = clause->by_edges ? average.entries * ENTRY_BYTES + EDGES_COPIES * bytes :
 									average.entries * bytes;
 		if (shapes * stored > most)
@@ -515,6 +538,7 @@ tb_grid_choose(PlannerInfo *root, const TbGridClause *clause, double points, dou
 			least = ns;
 			grid->size = size;
 			grid->entries = average.entries;
+			grid->lookups = outside.entries;
 		}
 	}
 	return grid;
@@ -531,14 +555,57 @@ translate_number(TbTranslator *t, double number, TbValue *value)
 						value);
 }
 
-/* The cell that a point lies in. */
+/* A row for each cell that the shape has, behind the program's joins so far. `cell` becomes
+ * the shape, the radius, the size and the number of the cell. */
 static bool
-add_point_cell(const TbGrid *grid, TbTranslator *t, uint32 join)
+add_series(const TbGrid *grid, TbTranslator *t, Expr *shape, double radius, TbValue *cell)
+{
+	TbTypeInfo number = {TB_TYPE_INT4, 0, 0};
+	TbValue	   value;
+	uint32	   series;
+
+	if (!tb_translate(t, shape, &cell[0]) || !translate_number(t, radius, &cell[1]) ||
+		!translate_number(t, grid->size, &cell[2]))
+		return false;
+	/* As many as it has. */
+	value = tb_builder_expr(t->builder, TB_EXPR_GRID, number, TB_GRID_CELLS, 3, cell,
+							cell[0].nullable);
+	series = tb_builder_add_join(t->builder, TB_JOIN_SERIES, TB_NONE);
+	tb_builder_join_key(t->builder, series, &value);
+	cell[3] = tb_builder_payload(t->builder, series, 0, number, false);
+	return true;
+}
+
+static TbValue
+key_of_cell(TbTranslator *t, const TbValue *cell)
+{
+	TbTypeInfo key = {TB_TYPE_INT8, 0, 0};
+
+	return tb_builder_expr(t->builder, TB_EXPR_GRID, key, TB_GRID_CELL, 4, cell,
+						   cell[0].nullable);
+}
+
+bool
+tb_grid_multiply(TbGrid *grid, TbTranslator *outer)
+{
+	return !grid->clause.shapes ||
+		add_series(grid, outer, grid->clause.point, 0, grid->outer_cell);
+}
+
+/* The cell that a point lies in, or that a shape's row is made for. */
+static bool
+add_outer_cell(const TbGrid *grid, TbTranslator *t, uint32 join)
 {
 	TbTypeInfo key = {TB_TYPE_INT8, 0, 0};
 	TbValue	   args[2];
 	TbValue	   cell;
 
+	if (grid->clause.shapes)
+	{
+		cell = key_of_cell(t, grid->outer_cell);
+		tb_builder_join_key(t->builder, join, &cell);
+		return true;
+	}
 	if (!tb_translate(t, grid->clause.point, &args[0]) ||
 		!translate_number(t, grid->size, &args[1]))
 		return false;
@@ -548,29 +615,15 @@ add_point_cell(const TbGrid *grid, TbTranslator *t, uint32 join)
 	return true;
 }
 
-/* A row for each cell that the shape has, behind the side's own joins. */
 static bool
 add_shape_cells(TbGrid *grid, TbTranslator *t)
 {
-	TbTypeInfo number = {TB_TYPE_INT4, 0, 0};
-	TbTypeInfo key = {TB_TYPE_INT8, 0, 0};
-	TbValue	  *args = grid->cell;
-	TbValue	   value;
-	uint32	   series;
+	TbValue value;
 
-	if (!tb_translate(t, grid->clause.shape, &args[0]) ||
-		!translate_number(t, grid->clause.radius, &args[1]) ||
-		!translate_number(t, grid->size, &args[2]))
+	if (!add_series(grid, t, grid->clause.shape, grid->clause.radius, grid->cell))
 		return false;
-	/* As many as it has. */
-	value = tb_builder_expr(t->builder, TB_EXPR_GRID, number, TB_GRID_CELLS, 3, args,
-							args[0].nullable);
-	series = tb_builder_add_join(t->builder, TB_JOIN_SERIES, TB_NONE);
-	tb_builder_join_key(t->builder, series, &value);
 	/* Each is the key of its row. */
-	args[3] = tb_builder_payload(t->builder, series, 0, number, false);
-	value = tb_builder_expr(t->builder, TB_EXPR_GRID, key, TB_GRID_CELL, 4, args,
-							args[0].nullable);
+	value = key_of_cell(t, grid->cell);
 	tb_builder_add_key(t->builder, &value);
 	return true;
 }
@@ -579,7 +632,7 @@ bool
 tb_grid_add_keys(TbGrid *grid, TbTranslator *outer, uint32 join, TbTranslator *inner,
 				 const char **reason)
 {
-	if (!add_point_cell(grid, outer, join))
+	if (!add_outer_cell(grid, outer, join))
 		*reason = outer->reason;
 	else if (!add_shape_cells(grid, inner))
 		*reason = inner->reason;
@@ -617,7 +670,7 @@ translate_by_edges(TbGrid *grid, Expr *condition, TbTranslator *outer, uint32 jo
 	TbValue	   args[2];
 	uint32	   kind;
 
-	if (!edge_kind(condition, &grid->clause, &kind) ||
+	if (grid->clause.shapes || !edge_kind(condition, &grid->clause, &kind) ||
 		!tb_translate(outer, grid->clause.point, &args[1]))
 		return false;
 	edges = tb_builder_expr(inner->builder, TB_EXPR_GRID, geometry, TB_GRID_EDGES,
@@ -626,8 +679,38 @@ translate_by_edges(TbGrid *grid, Expr *condition, TbTranslator *outer, uint32 jo
 	args[0] = tb_builder_payload(outer->builder, join,
 								 tb_builder_add_output(inner->builder, edges.expr),
 								 geometry, edges.nullable);
+	grid->by_edges = true;
+	grid->edges = args[0];
 	*value = tb_builder_expr(outer->builder, TB_EXPR_GRID, boolean, kind, lengthof(args),
 							 args, args[0].nullable || args[1].nullable);
+	return true;
+}
+
+TbValue
+tb_grid_whole(const TbGrid *grid, TbTranslator *outer)
+{
+	TbTypeInfo boolean = {TB_TYPE_BOOL, 0, 0};
+
+	Assert(grid->by_edges);
+	return tb_builder_expr(outer->builder, TB_EXPR_GRID, boolean, TB_GRID_WHOLE, 1,
+						   &grid->edges, grid->edges.nullable);
+}
+
+/* Two shapes meet in one of the cells that they share. */
+static bool
+add_first_cell(const TbGrid *grid, TbTranslator *outer, TbValue *value)
+{
+	TbTypeInfo boolean = {TB_TYPE_BOOL, 0, 0};
+	TbValue	   args[5];
+
+	args[0] = grid->outer_cell[0];
+	if (!tb_translate(outer, grid->clause.shape, &args[1]) ||
+		!translate_number(outer, grid->clause.radius, &args[2]))
+		return false;
+	args[3] = grid->outer_cell[2];
+	args[4] = grid->outer_cell[3];
+	*value = tb_builder_expr(outer->builder, TB_EXPR_GRID, boolean, TB_GRID_FIRST,
+							 lengthof(args), args, args[0].nullable || args[1].nullable);
 	return true;
 }
 
@@ -636,11 +719,14 @@ tb_grid_residual(TbGrid *grid, List *conditions, TbTranslator *outer, uint32 joi
 				 TbTranslator *inner, TbValue *residual)
 {
 	TbTypeInfo boolean = {TB_TYPE_BOOL, 0, 0};
-	TbValue	  *values = palloc((list_length(conditions) + 1) * sizeof(TbValue));
+	TbValue	  *values = palloc((list_length(conditions) + 2) * sizeof(TbValue));
 	List	  *others = NIL;
 	int		   n = 0;
 	bool	   nullable = false;
 	ListCell  *lc;
+
+	if (grid->clause.shapes && !add_first_cell(grid, outer, &values[n++]))
+		return false;
 
 	foreach(lc, conditions)
 		if (translate_by_edges(grid, lfirst(lc), outer, join, inner, &values[n]))

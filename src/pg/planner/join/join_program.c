@@ -31,10 +31,12 @@
 #include "turbine/wire.h"
 
 #include "pg/errors/may_raise.h"
+#include "pg/planner/expression/geometry_clause.h"
 #include "pg/planner/join/join_grid.h"
 #include "pg/planner/join/join_keys.h"
 #include "pg/planner/join/join_program.h"
 #include "pg/planner/join/serial_paths.h"
+#include "pg/planner/join/stage_order.h"
 #include "pg/planner/partitions.h"
 #include "pg/planner/program/layout_program.h"
 #include "pg/planner/relation_check.h"
@@ -176,6 +178,7 @@ struct TbJoinProgram
 	uint32		 ntables;
 	List		*built;		   /* SideJoin: those whose join tables are described */
 	List	   **late_filters; /* of the main side; NULL: there must be none */
+	TbUndecided *undecided;	   /* of the main side; NULL: there must be none */
 	const char	*reason;
 };
 
@@ -364,6 +367,43 @@ add_key(TbJoinProgram *program, JoinSide *side, SideJoin *join, const RestrictIn
 	return true;
 }
 
+/* Whether each row that comes out has one pair of the join, so that dropping a pair is
+ * dropping its rows. */
+static bool
+has_row_for_pair(const JoinSide *side, const SideJoin *join)
+{
+	return side->is_main && side->last_full < 0 && join->join->kind == TB_JOIN_INNER;
+}
+
+/* A pair that the device can not decide goes on, and its rows say so. */
+static void
+leave_undecided(TbJoinProgram *program, JoinSide *side, SideJoin *join, List *clauses,
+				TbValue *residual)
+{
+	TbUndecided *undecided = program->undecided;
+	TbTypeInfo	 boolean = {TB_TYPE_BOOL, 0, 0};
+	TbValue		 args[2] = {*residual};
+	TbValue		*flag = palloc(sizeof(TbValue));
+	int			 nargs = 1;
+
+	if (join->grid != NULL && join->grid->by_edges)
+	{
+		/* Of reduced shapes PostGIS could not be told. */
+		TbUndecidedShape *shape = palloc(sizeof(TbUndecidedShape));
+
+		args[nargs++] = tb_grid_whole(join->grid, &side->t);
+		shape->var = (Var *) join->grid->clause.shape;
+		shape->value = join->grid->edges;
+		undecided->shapes = lappend(undecided->shapes, shape);
+	}
+	*flag = tb_builder_expr(side->t.builder, TB_EXPR_UNDECIDED, boolean, 0, nargs, args,
+							false);
+	*residual = tb_builder_expr(side->t.builder, TB_EXPR_POSSIBLE, boolean, 0, nargs, args,
+								false);
+	undecided->flags = lappend(undecided->flags, flag);
+	undecided->conditions = list_concat(undecided->conditions, clauses);
+}
+
 static bool
 add_residual(TbJoinProgram *program, JoinSide *side, SideJoin *join, List *clauses,
 			 TbValue *residual)
@@ -379,6 +419,10 @@ add_residual(TbJoinProgram *program, JoinSide *side, SideJoin *join, List *claus
 	join->matching = false;
 	side->t.shared = shared;
 	join->shown->others = clauses;
+	if (ok && program->undecided != NULL && has_row_for_pair(side, join) &&
+		tb_builder_may_raise(side->t.builder, residual) &&
+		tb_calls_postgis((Node *) clauses))
+		leave_undecided(program, side, join, clauses, residual);
 	return ok || refuse_program(program, side->t.reason);
 }
 
@@ -402,22 +446,29 @@ needs_inner(const JoinSide *side, const TbTreeJoin *join, int index)
 		(join->kind == TB_JOIN_INNER || join->kind == TB_JOIN_SEMI);
 }
 
-/* Cells of a grid as the key; not of a FULL join, whose table keeps rows without a cell. */
+/* A grid whose cells are the key, if no equality can be one; not of a FULL join, whose
+ * table keeps rows without a cell. Where both sides have shapes, the side's rows are
+ * multiplied first. */
 static bool
-add_grid(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids outer)
+begin_grid(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids outer)
 {
 	const TbTreeJoin *of = join->join;
 	TbGridClause	  clause;
 
 	if (of->kind == TB_JOIN_FULL ||
-		tb_grid_find(program->root, of->conditions, outer, of->inner->relids, &clause) ==
-			NULL)
+		tb_grid_find(program->root, of->conditions, outer, of->inner->relids,
+					 has_row_for_pair(side, join), &clause) == NULL)
 		return true;
+	/* PostgreSQL can do what comes next over the join's rows. */
+	if (program->undecided == NULL && has_row_for_pair(side, join) &&
+		tb_grid_leaves_pairs(program->root, &clause))
+		return refuse_program(program,
+							  "devices leave pairs with some of the shapes to PostGIS");
 	join->grid = tb_grid_choose(program->root, &clause, side->tree->probe_side->rows,
 								of->inner->rows);
 	join->inner->entries = join->grid->entries;
-	return tb_grid_add_keys(join->grid, &side->t, join->index, &join->inner->t,
-							&program->reason);
+	return tb_grid_multiply(join->grid, &side->t) ||
+		refuse_program(program, side->t.reason);
 }
 
 /* Keys, then what is left as the residual. */
@@ -443,7 +494,9 @@ add_conditions(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids ou
 		if (rinfo->can_join && rinfo->mergeopfamilies != NIL)
 			unique = false;
 	}
-	if ((join->shown->keys == NIL && !add_grid(program, side, join, outer)) ||
+	if ((join->grid != NULL &&
+		 !tb_grid_add_keys(join->grid, &side->t, join->index, &join->inner->t,
+						   &program->reason)) ||
 		(others != NIL && !add_residual(program, side, join, others, &residual)))
 		return false;
 	if (join->shown->keys == NIL)
@@ -532,6 +585,7 @@ add_shared_join(TbJoinProgram *program, JoinSide *side, TbTreeJoin *shared)
 
 static JoinSide *make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed,
 						   bool is_main);
+static void		 end_side(JoinSide *side);
 
 static bool
 add_joins(TbJoinProgram *program, JoinSide *side)
@@ -559,6 +613,11 @@ add_joins(TbJoinProgram *program, JoinSide *side)
 			return false;
 		/* Number its table, add the join. */
 		join->inner->join_table = program->ntables++;
+		if (!begin_grid(program, side, join, outer))
+		{
+			end_side(join->inner);
+			return false;
+		}
 		join->index = tb_builder_add_join(side->t.builder, join->join->kind,
 										  join->inner->join_table);
 		side->joins = lappend(side->joins, join);
@@ -671,12 +730,13 @@ make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed, bool is_main)
 
 TbJoinProgram *
 tb_join_program_begin(PlannerInfo *root, TbJoinTree *tree, List **late_filters,
-					  const char **reason)
+					  TbUndecided *undecided, const char **reason)
 {
 	TbJoinProgram *program = palloc0(sizeof(TbJoinProgram));
 
 	program->root = root;
 	program->late_filters = late_filters;
+	program->undecided = undecided;
 	program->main = make_side(program, tree, true, true);
 	if (program->main != NULL)
 		return program;
@@ -717,7 +777,7 @@ describe_joins(TbStage *stage, const JoinSide *side, double rows)
 		const SideJoin *join = lfirst(lc);
 
 		stage->joins = lappend(stage->joins, join->shown);
-		stage->info.work.probes += rows;
+		stage->info.work.probes += rows * (join->grid != NULL ? join->grid->lookups : 1);
 		if (join->grid != NULL)
 			stage->info.work.candidates += Max(rows, join->join->rows) * TB_GRID_CANDIDATES;
 		else if (join->shown->keys == NIL)
@@ -906,81 +966,6 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 	return true;
 }
 
-/* Whether all tables that the stage probes are among those that are built by then. */
-static bool
-can_run(const TbStage *stage, const Bitmapset *built)
-{
-	const TbJoin *joins = (const TbJoin *) ((const char *) stage->program +
-											stage->program->joins.offset);
-
-	for (uint32 i = 0; i < stage->program->joins.count; i++)
-		if (joins[i].kind != TB_JOIN_SERIES && !bms_is_member(joins[i].join_table, built))
-			return false;
-	return true;
-}
-
-/* What building its table takes, roughly: in rows of a table. */
-static double
-effort(const TbStage *stage)
-{
-	return stage->source != NULL ? stage->source->total_cost / Max(cpu_tuple_cost, 1e-6) :
-								   stage->info.work.rows;
-}
-
-/* Small tables first: if one of them has no row that passes, the others are not read. The
- * last stage stays the last. */
-static List *
-order_stages(List *stages)
-{
-	List	  *left = list_copy_head(stages, list_length(stages) - 1);
-	List	  *result = NIL;
-	Bitmapset *built = NULL;
-
-	while (left != NIL)
-	{
-		TbStage	 *least = NULL;
-		ListCell *lc;
-
-		foreach(lc, left)
-		{
-			TbStage *stage = lfirst(lc);
-
-			if (can_run(stage, built) && (least == NULL || effort(stage) < effort(least)))
-				least = stage;
-		}
-		Assert(least != NULL);
-		left = list_delete_ptr(left, least);
-		built = bms_add_member(built, least->info.join_table);
-		result = lappend(result, least);
-	}
-	bms_free(built);
-	return lappend(result, llast(stages));
-}
-
-/* A node's first child plan is the kept one. */
-static void
-number_sources(List *stages)
-{
-	int		  next = 1;
-	ListCell *lc;
-
-	foreach(lc, stages)
-	{
-		TbStage	 *stage = lfirst(lc);
-		ListCell *leaf;
-
-		if (stage->source != NULL)
-			stage->info.source_plan = next++;
-		if (stage->brin != NULL)
-			stage->info.brin_plan = next++;
-		foreach(leaf, stage->leaf_brins)
-			stage->leaf_brin_plans = lappend_int(stage->leaf_brin_plans,
-												 lfirst(leaf) != NULL ? next++ : -1);
-		if (stage->pruner != NULL)
-			stage->info.pruner = next++;
-	}
-}
-
 List *
 tb_join_program_finish(TbJoinProgram *program, TbSink sink, const char **reason)
 {
@@ -990,8 +975,8 @@ tb_join_program_finish(TbJoinProgram *program, TbSink sink, const char **reason)
 		program->reason = "joins are too many";
 	else if (finish_side(program, program->main, sink, &stages))
 	{
-		stages = order_stages(stages);
-		number_sources(stages);
+		stages = tb_order_stages(stages);
+		tb_number_sources(stages);
 		return stages;
 	}
 	*reason = program->reason;

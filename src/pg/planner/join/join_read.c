@@ -301,8 +301,8 @@ prefer_points(Reader *r, List *clauses, Sides *sides)
 	TbGridClause clause;
 
 	if (may_stream(sides->inner) &&
-		tb_grid_find(r->root, clauses, outer, inner, &clause) == NULL &&
-		tb_grid_find(r->root, clauses, inner, outer, &clause) != NULL)
+		tb_grid_find(r->root, clauses, outer, inner, false, &clause) == NULL &&
+		tb_grid_find(r->root, clauses, inner, outer, false, &clause) != NULL)
 		swap_sides(sides);
 }
 
@@ -429,7 +429,7 @@ read_join(Reader *r, JoinPath *path, Side *result)
 		return refuse(r, "a side made distinct is joined by other columns");
 
 	if (tb_grid_is_missed(r->root, join->conditions, sides.outer->tree->relids,
-						  sides.inner->tree->relids))
+						  sides.inner->tree->relids, sides.kind == TB_JOIN_INNER))
 		tb_planning_note(tb_join_part(r->root, "grid for the join of", relids),
 						 "the outer side's geometries are not known to be points, or the "
 						 "inner side's are no column of a table");

@@ -102,7 +102,8 @@ uses_grid(PlannerInfo *root, const TbTreeJoin *join, Relids outer)
 	TbGridClause clause;
 
 	return join->kind != TB_JOIN_FULL &&
-		tb_grid_find(root, join->conditions, outer, join->inner->relids, &clause) != NULL;
+		tb_grid_find(root, join->conditions, outer, join->inner->relids,
+					 join->kind == TB_JOIN_INNER, &clause) != NULL;
 }
 
 static int
@@ -373,7 +374,7 @@ find_required(const Region *region, RegionItem *item)
 			item->keyless = false;
 	}
 	if (tb_grid_find(region->root, item->filter->conditions, outers, item->tree->relids,
-					 &clause) != NULL)
+					 false, &clause) != NULL)
 		item->keyless = false;
 	return true;
 }
@@ -448,15 +449,17 @@ static void
 find_grid_sides(const Region *region, RegionClause *clause, Relids one, Relids other)
 {
 	TbGridClause grid;
+	bool shapes = !tb_grid_clause(region->root, clause->rinfo, one, other, false, &grid) &&
+		!tb_grid_clause(region->root, clause->rinfo, other, one, false, &grid);
 
 	clause->points[0] = clause->points[1] = 0;
 	clause->shapes[0] = clause->shapes[1] = 0;
-	if (tb_grid_clause(region->root, clause->rinfo, one, other, &grid))
+	if (tb_grid_clause(region->root, clause->rinfo, one, other, shapes, &grid))
 	{
 		clause->points[0] = inputs_of(region, one);
 		clause->shapes[0] = inputs_of(region, other);
 	}
-	if (tb_grid_clause(region->root, clause->rinfo, other, one, &grid))
+	if (tb_grid_clause(region->root, clause->rinfo, other, one, shapes, &grid))
 	{
 		clause->points[1] = inputs_of(region, other);
 		clause->shapes[1] = inputs_of(region, one);

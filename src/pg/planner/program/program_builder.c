@@ -627,7 +627,8 @@ tb_builder_expr(TbBuilder *builder, TbExprOp op, TbTypeInfo info, uint32 index, 
 		/* Operands come first: one pass evaluates a program. */
 		Assert(args[i].expr < builder->expr_list.count);
 		list[i] = args[i].expr;
-		expr.flags |= arg->flags & TB_EX_RAISES;
+		if (op != TB_EXPR_UNDECIDED && (op != TB_EXPR_POSSIBLE || nargs == 2))
+			expr.flags |= arg->flags & TB_EX_RAISES;
 		expr.cost = Min(expr.cost + arg->cost, MOST_COST);
 	}
 	own_cost(&expr);

@@ -82,6 +82,7 @@ struct TbHeapScan
 
 	uint64 blocks_local;
 	uint64 rows_deferred;
+	uint64 rows_undecided;
 	uint64 chunks_evaluated;
 };
 
@@ -266,6 +267,13 @@ send_ahead(TbHeapScan *scan)
 	return true;
 }
 
+static void
+count_undecided(TbHeapScan *scan, const TbRowChunk *chunk)
+{
+	for (uint32 i = 0; i < chunk->nrows; i++)
+		scan->rows_undecided += (chunk->rowids[i] & TB_ROWID_UNDECIDED) != 0;
+}
+
 /* Row ids of a cached chunk, in order: how many of its pages must be read for them. */
 static void
 judge_cached(TbHeapScan *scan, const TbRowChunk *chunk, uint32 npages)
@@ -315,6 +323,7 @@ deliver(TbHeapScan *scan, uint32 slot, TbRowChunk *chunk)
 		chunk->ndeferred = done->ndeferred;
 		chunk->deferred = chunk->rowids + done->nrows;
 		chunk->rows_in = done->rows_in;
+		count_undecided(scan, chunk);
 		if (cached)
 			judge_cached(scan, chunk, npages);
 	}
@@ -504,6 +513,7 @@ tb_heap_scan_stats(const TbHeapScan *scan, TbRunStats *stats)
 	stats->blocks.buffered += scan->blocks_local;
 	stats->feeders = scan->feeder_stats;
 	stats->rows_deferred = scan->rows_deferred;
+	stats->undecided = scan->rows_undecided;
 	stats->chunks_evaluated = scan->chunks_evaluated;
 }
 

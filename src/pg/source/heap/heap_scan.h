@@ -22,8 +22,9 @@ extern TbHeapScan *tb_heap_scan_begin(const TbProgramSpec *spec, const TbHeapInp
 /*
  * A chunk of visible tuples. Row ids refer to the chunk's pages. With `evaluate`, the
  * engine did not filter this chunk: `rowids` lists EVERY visible tuple, and the node
- * evaluates the device's quals itself. Otherwise `rowids` are those that passed,
- * and `deferred` those that the node must evaluate.
+ * evaluates the device's quals itself. Otherwise `rowids` are those that passed, and
+ * `deferred` those that the node must evaluate. It must evaluate those of `rowids` that
+ * are marked with TB_ROWID_UNDECIDED, too.
  */
 typedef struct TbRowChunk
 {

@@ -46,6 +46,26 @@ bool sort_by_comparison(std::span<uint32_t> ids) {
   return strictly_rising(ids);
 }
 
+/* Takes the mark from ids, and returns those that had it. */
+std::vector<uint32_t> take_undecided(std::span<uint32_t> ids) {
+  std::vector<uint32_t> undecided;
+  for (uint32_t& id : ids) {
+    if (!(id & TB_ROWID_UNDECIDED)) continue;
+    id &= ~TB_ROWID_UNDECIDED;
+    undecided.push_back(id);
+  }
+  return undecided;
+}
+
+/* Ids in rising order, without marks. */
+bool sort_unmarked(std::span<uint32_t> ids, uint32_t npages) {
+  const uint64_t nbits = uint64_t{npages} * kBitsPerPage;
+  if (ids.size() * kBitmapWordsPerId < nbits / 64) return sort_by_comparison(ids);
+  return sort_by_bitmap(
+      ids, nbits, [](uint32_t id) { return uint64_t{TB_ROWID_PAGE(id)} * kBitsPerPage + TB_ROWID_OFFNUM(id); },
+      [](uint32_t bit) { return TB_ROWID(bit / kBitsPerPage, bit % kBitsPerPage); });
+}
+
 }  // namespace
 
 bool sort_page_row_ids(std::span<uint32_t> ids, uint32_t npages) {
@@ -53,11 +73,11 @@ bool sort_page_row_ids(std::span<uint32_t> ids, uint32_t npages) {
     const uint32_t offnum = TB_ROWID_OFFNUM(id);
     if (TB_ROWID_PAGE(id) >= npages || offnum == 0 || offnum > TB_MAX_TUPLES_PER_PAGE) return false;
   }
-  const uint64_t nbits = uint64_t{npages} * kBitsPerPage;
-  if (ids.size() * kBitmapWordsPerId < nbits / 64) return sort_by_comparison(ids);
-  return sort_by_bitmap(
-      ids, nbits, [](uint32_t id) { return uint64_t{TB_ROWID_PAGE(id)} * kBitsPerPage + TB_ROWID_OFFNUM(id); },
-      [](uint32_t bit) { return TB_ROWID(bit / kBitsPerPage, bit % kBitsPerPage); });
+  const std::vector<uint32_t> undecided = take_undecided(ids);
+  if (!sort_unmarked(ids, npages)) return false;
+  auto before = [](uint32_t a, uint32_t b) { return (a & ~TB_ROWID_UNDECIDED) < b; };
+  for (uint32_t id : undecided) *std::lower_bound(ids.begin(), ids.end(), id, before) |= TB_ROWID_UNDECIDED;
+  return true;
 }
 
 bool sort_row_numbers(std::span<uint32_t> ids, uint32_t nrows) {

@@ -10,7 +10,8 @@
 
 namespace turbine::cuda {
 
-/* Sorts ids made by TB_ROWID with pages below npages. Returns false, with the
+/* Sorts ids made by TB_ROWID with pages below npages; some may be marked as undecided, which does not count for their
+ * order. Returns false, with the
  * order undefined, if an id is out of range or occurs twice: the device's
  * answer is not to be trusted. */
 bool sort_page_row_ids(std::span<uint32_t> ids, uint32_t npages);
