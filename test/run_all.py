@@ -359,6 +359,10 @@ SUITES = {
         PYTHON + ["test/brin.py"],
         "blocks that BRIN indexes exclude hold no row of the answer",
         ("--races", "20000")),
+    "block-indexes": Suite(
+        PYTHON + ["test/block_indexes.py"],
+        "blocks that GiST, SP-GiST and GIN indexes exclude hold no row of the answer",
+        ("--races", "5000")),
     "sqlsmith": Suite(
         PYTHON + ["test/sqlsmith.py"],
         "SQLsmith's queries crash nothing and meet no internal error",
