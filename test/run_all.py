@@ -251,6 +251,10 @@ SUITES = {
         PYTHON + ["test/geometry.py"],
         "PostGIS's functions on devices give PostGIS's bits, or leave the row to it",
         ("--rounds", "50")),
+    "geography": Suite(
+        PYTHON + ["test/geography.py"],
+        "distances on the spheroid are decided as PostGIS does, or left to it",
+        ("--pairs", "10000000")),
     "geo-files": Suite(
         PACKAGES_PYTHON + ["test/geo_files.py"],
         "geometries in Arrow and Parquet files are what PostGIS makes of the same well-known binary"),
