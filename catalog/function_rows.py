@@ -27,6 +27,11 @@ class Row:
         return self.macro == 'POSTGIS'
 
     @property
+    def of_geography(self):
+        """Its shapes lie on the spheroid: they have a type of their own, and values of the same form."""
+        return '(geography' in self.signature
+
+    @property
     def zoned(self):
         """The last argument is a time zone's table, which SQL does not have there."""
         kind = self.variant.partition(':')[0]

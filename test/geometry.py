@@ -348,7 +348,7 @@ def main():
             print(f"PostGIS {version}, {options.rounds} times {options.pairs} pairs, seed {options.seed}", flush=True)
             bodies = library()
             functions = [Function(row, bodies) for row in function_rows.read(HERE.parent / "catalog" / "functions.def")
-                         if row.of_postgis]
+                         if row.of_postgis and not row.of_geography]
             functions = offered(bench, forced, plain, functions, version)
             for seed in range(options.seed, options.seed + options.rounds):
                 create_pairs(plain, options.pairs, seed)

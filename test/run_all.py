@@ -275,6 +275,10 @@ SUITES = {
         PYTHON + ["test/geometry_pairs.py"],
         "pairs of geometries that devices leave undecided are decided by PostGIS, row by row",
         ("--pairs", "20000")),
+    "geography": Suite(
+        PYTHON + ["test/geography.py"],
+        "distances on the spheroid are decided as PostGIS does, or left to it",
+        ("--pairs", "10000000")),
     "geo-files": Suite(
         PACKAGES_PYTHON + ["test/geo_files.py"],
         "geometries in Arrow and Parquet files are what PostGIS makes of the same well-known binary"),
@@ -383,6 +387,10 @@ SUITES = {
         PYTHON + ["test/brin.py"],
         "blocks that BRIN indexes exclude hold no row of the answer",
         ("--races", "20000")),
+    "block-indexes": Suite(
+        PYTHON + ["test/block_indexes.py"],
+        "blocks that GiST, SP-GiST and GIN indexes exclude hold no row of the answer",
+        ("--races", "5000")),
     "sqlsmith": Suite(
         PYTHON + ["test/sqlsmith.py"],
         "SQLsmith's queries crash nothing and meet no internal error",

@@ -34,7 +34,7 @@ pg_turbine needs one more line there: `shared_preload_libraries = 'pg_turbine'`.
 SECTIONS = (
     ("What is accelerated", "", (
         "enabled", "device", "split_over_gpus", "enable_scan", "enable_join", "enable_aggregate", "enable_sort",
-        "enable_partitionwise", "enable_brin", "enable_cache", "allow_inexact_math")),
+        "enable_partitionwise", "enable_brin", "enable_block_indexes", "enable_cache", "allow_inexact_math")),
     ("Memory and threads", "", (
         "memory_budget", "cache_size_host", "cache_size_gpu", "host_threads", "admission_wait", "compile_wait",
         "file_reader_memory")),

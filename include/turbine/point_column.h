@@ -1,11 +1,11 @@
 /*
  * point_column.h - points of PostGIS as columns of their coordinates.
  *
- * A column declared geometry(Point...) holds points of one SRID and one dimensionality. The
- * engine reads it as a FLOAT8 column for each coordinate (TB_COL_COORDINATE), and
- * TB_EXPR_POINT makes the point of them again. An empty point has the coordinates NaN, as
- * well-known binary writes it. So a point that is not empty and has NaN for x and y has no
- * such form: whoever decodes it says so.
+ * A column declared geometry(Point...), or geography, holds points of one SRID and one
+ * dimensionality. The engine reads it as a FLOAT8 column for each coordinate
+ * (TB_COL_COORDINATE), and TB_EXPR_POINT makes the point of them again. An empty point has
+ * the coordinates NaN, as well-known binary writes it. So a point that is not empty and has
+ * NaN for x and y has no such form: whoever decodes it says so.
  *
  * A form is 32 bits:
  *
@@ -13,6 +13,7 @@
  *  0-20  SRID, 0 to 999999
  * 21-22  TB_GEOMETRY_Z and TB_GEOMETRY_M: which coordinates there are besides x and y
  * 23-24  columns: number of the coordinate, in the order of the point's bytes
+ *    25  TB_POINT_GEODETIC
  *
  * Included by planner, backend, engine, compiler and device library.
  */
@@ -23,6 +24,9 @@
 
 #define TB_MOST_SRID 999999u
 #define TB_MOST_COORDINATES 4u
+
+/* Of a form: the points are geographies. */
+#define TB_POINT_GEODETIC (1u << 25)
 
 /* Bytes of a point before its coordinates: SRID, flags, type and count. */
 #define TB_POINT_HEAD 12u
@@ -61,7 +65,7 @@ tb_point_dimensions(uint32_t form)
 static inline int
 tb_point_form_is_valid(uint32_t form)
 {
-	return form >> 25 == 0 && tb_point_srid(form) <= TB_MOST_SRID &&
+	return form >> 26 == 0 && tb_point_srid(form) <= TB_MOST_SRID &&
 		tb_point_coordinate(form) < tb_point_dimensions(form);
 }
 
@@ -72,7 +76,9 @@ tb_point_word(uint32_t form)
 	uint32_t srid = tb_point_srid(form);
 
 	return (srid >> 16 & 0xff) | (srid & 0xff00) | (srid & 0xff) << 16 |
-		(tb_point_flags(form) | TB_GEOMETRY_FORM_2) << 24;
+		(tb_point_flags(form) | (form & TB_POINT_GEODETIC ? TB_GEOMETRY_GEODETIC : 0) |
+		 TB_GEOMETRY_FORM_2)
+		<< 24;
 }
 
 /* Reads a column's coordinate of a geometry (bytes behind the varlena header); false: it is

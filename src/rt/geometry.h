@@ -5,7 +5,8 @@
  *        0           3      SRID, high byte first: 21 bits with sign
  *        3           1      flags: what follows, and the form
  *        4           8      more flags, in form 2 with the flag kExtended
- *        .     8 * dims     with kHasBox: floats, least and greatest x, then y, z, m
+ *        .     8 * dims     with kHasBox: floats, least and greatest x, then y, z, m; with
+ *                           kGeodetic always 24, of x, y and z in space
  *        .           4      type
  *        .           4      count: coordinates of a point or line, rings, or parts
  *        .                  polygons: the rings' counts, padded to 8 bytes
@@ -78,22 +79,31 @@ RT_INLINE int32_t srid_of(const char* bytes) {
   return (int32_t)((byte(0) << 16 | byte(1) << 8 | byte(2)) << 11) >> 11;
 }
 
-/* False: the value is spoilt, or of a kind that is left to PostgreSQL. */
-RT_INLINE bool open_geometry(const char* bytes, uint32_t length, Geometry* g) {
+/* Of either type. False: the value is spoilt, or of a kind that is left to PostgreSQL. */
+RT_INLINE bool open_value(const char* bytes, uint32_t length, Geometry* g) {
   if (length < kHeader + kStart) return false;
   g->srid = srid_of(bytes);
   g->flags = (uint8_t)bytes[3];
-  if (g->flags & kGeodetic) return false;
   const uint32_t dims = dims_of(g->flags);
   uint32_t at = kHeader;
   if ((g->flags & kForm2) && (g->flags & kExtended)) at += 8;
   g->box = nullptr;
   if (g->flags & kHasBox) {
-    if (length < at + 8 * dims) return false;
+    // A geography's box has the three dimensions of space.
+    const uint32_t sides = g->flags & kGeodetic ? 3 : dims;
+    if (length < at + 8 * sides) return false;
     g->box = bytes + at;
-    at += 8 * dims;
+    at += 8 * sides;
   }
   return at <= length && open_shape(bytes + at, length - at, dims, &g->shape);
+}
+
+RT_INLINE bool open_geometry(const char* bytes, uint32_t length, Geometry* g) {
+  return open_value(bytes, length, g) && (g->flags & kGeodetic) == 0;
+}
+
+RT_INLINE bool open_geography(const char* bytes, uint32_t length, Geometry* g) {
+  return open_value(bytes, length, g) && (g->flags & kGeodetic) != 0;
 }
 
 /* Consecutive coordinates. */

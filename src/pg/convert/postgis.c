@@ -32,26 +32,30 @@
 
 #define EXTENSION "postgis"
 
-/* A version that test/geometry.py was run with. */
+/* A version that test/geometry.py and test/geography.py were run with. */
 typedef struct KnownVersion
 {
 	const char		  *begins;	/* major and minor, as postgis_lib_version() begins */
-	const char *const *changed; /* functions whose answers are other ones than the rows';
-								 * the last is NULL */
+	const char *const *changed; /* functions whose answers are other ones than the rows':
+								 * how their signatures begin; the last is NULL */
 } KnownVersion;
 
 /* 3.5 rounds distances otherwise, and every box contains an empty one. 3.6 rounds grids
  * otherwise, too. */
-static const char *const changed_in_3_3[] = {NULL};
-static const char *const changed_in_3_5[] = {"geometry_contains",
-											 "geometry_within",
-											 "st_distance",
-											 "st_dwithin",
-											 "geometry_distance_centroid",
-											 NULL};
-static const char *const changed_in_3_6[] =
-	{"geometry_contains",		   "geometry_within", "st_distance", "st_dwithin",
-	 "geometry_distance_centroid", "st_snaptogrid",	  NULL};
+static const char *const  changed_in_3_3[] = {NULL};
+static const char *const  changed_in_3_5[] = {"geometry_contains(",
+											  "geometry_within(",
+											  "st_distance(geometry,",
+											  "st_dwithin(geometry,",
+											  "geometry_distance_centroid(",
+											  NULL};
+static const char *const  changed_in_3_6[] = {"geometry_contains(",
+											  "geometry_within(",
+											  "st_distance(geometry,",
+											  "st_dwithin(geometry,",
+											  "geometry_distance_centroid(",
+											  "st_snaptogrid(",
+											  NULL};
 static const KnownVersion known_versions[] = {{"3.3.", changed_in_3_3},
 											  {"3.5.", changed_in_3_5},
 											  {"3.6.", changed_in_3_6}};
@@ -77,6 +81,7 @@ static struct
 	bool				is_current; /* the rest is known, and nothing has changed since */
 	Oid					extension;	/* invalid: there is none */
 	Oid					geometry;
+	Oid					geography;
 	bool				version_read;
 	const KnownVersion *version;   /* NULL: it is none of known_versions */
 	HTAB			   *functions; /* KnownObject, by OID */
@@ -107,9 +112,9 @@ make_function_table(void)
 /* The extension's type of that name. The extension may be in a schema of any name, which
  * holds other objects, too. */
 static Oid
-find_geometry(Oid extension)
+find_type(Oid extension, const char *name)
 {
-	CatCList *list = SearchSysCacheList1(TYPENAMENSP, CStringGetDatum("geometry"));
+	CatCList *list = SearchSysCacheList1(TYPENAMENSP, CStringGetDatum(name));
 	Oid		  found = InvalidOid;
 
 	for (int i = 0; i < list->n_members; i++)
@@ -140,10 +145,13 @@ refresh(void)
 	postgis.is_current = true;
 	postgis.version_read = false;
 	postgis.version = NULL;
-	postgis.geometry = InvalidOid;
+	postgis.geometry = postgis.geography = InvalidOid;
 	postgis.extension = get_extension_oid(EXTENSION, true);
 	if (OidIsValid(postgis.extension))
-		postgis.geometry = find_geometry(postgis.extension);
+	{
+		postgis.geometry = find_type(postgis.extension, "geometry");
+		postgis.geography = find_type(postgis.extension, "geography");
+	}
 }
 
 bool
@@ -154,6 +162,15 @@ tb_postgis_is_geometry(Oid typid)
 		return false;
 	refresh();
 	return OidIsValid(postgis.geometry) && typid == postgis.geometry;
+}
+
+bool
+tb_postgis_is_geography(Oid typid)
+{
+	if (typid < FirstNormalObjectId)
+		return false;
+	refresh();
+	return OidIsValid(postgis.geography) && typid == postgis.geography;
 }
 
 Oid
@@ -212,21 +229,22 @@ read_version(void)
 static bool
 has_answers_of(const KnownVersion *version, const TbFunction *row)
 {
-	Size length = strchr(row->signature, '(') - row->signature;
-
-	for (const char *const *name = version->changed; *name != NULL; name++)
-		if (strlen(*name) == length && strncmp(*name, row->signature, length) == 0)
+	for (const char *const *changed = version->changed; *changed != NULL; changed++)
+		if (strncmp(*changed, row->signature, strlen(*changed)) == 0)
 			return false;
 	return true;
 }
 
+/* `name`: how the row's signature goes on. Values of both types of shapes have one form. */
 static bool
-is_of_type(Oid typid, uint8 type)
+is_of_type(Oid typid, uint8 type, const char *name)
 {
 	switch (type)
 	{
 		case TB_TYPE_GEOMETRY:
-			return typid == postgis.geometry;
+			return typid ==
+				(strncmp(name, "geography", strlen("geography")) == 0 ? postgis.geography :
+																		postgis.geometry);
 		case TB_TYPE_BOOL:
 			return typid == BOOLOID;
 		case TB_TYPE_INT4:
@@ -242,15 +260,19 @@ is_of_type(Oid typid, uint8 type)
 static bool
 has_signature_of(const TbFunction *row, Form_pg_proc proc)
 {
-	Size length = strchr(row->signature, '(') - row->signature;
+	const char *types = strchr(row->signature, '(') + 1;
+	Size		length = types - 1 - row->signature;
 
 	if (row->nargs != proc->pronargs || strlen(NameStr(proc->proname)) != length ||
 		strncmp(row->signature, NameStr(proc->proname), length) != 0 ||
-		!is_of_type(proc->prorettype, row->result))
+		!is_of_type(proc->prorettype, row->result, "geometry"))
 		return false;
 	for (int i = 0; i < row->nargs; i++)
-		if (!is_of_type(proc->proargtypes.values[i], row->args[i]))
+	{
+		if (!is_of_type(proc->proargtypes.values[i], row->args[i], types))
 			return false;
+		types += strcspn(types, ",)") + 1;
+	}
 	return true;
 }
 

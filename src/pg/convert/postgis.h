@@ -17,7 +17,10 @@
 /* Whether the type is PostGIS's geometry. */
 extern bool tb_postgis_is_geometry(Oid typid);
 
-/* The type's OID; InvalidOid: there is none. */
+/* Whether it is PostGIS's geography, whose values have the same form. */
+extern bool tb_postgis_is_geography(Oid typid);
+
+/* The OID of geometry; InvalidOid: there is none. */
 extern Oid tb_postgis_geometry(void);
 
 /* Whether the typmod of a geometry admits points only, and which: *form is theirs

@@ -90,7 +90,7 @@ tb_type_of(Oid typid, int32 typmod, TbTypeInfo *info)
 	if (base >= FirstNormalObjectId)
 	{
 		info->type = TB_TYPE_GEOMETRY;
-		return tb_postgis_is_geometry(base);
+		return tb_postgis_is_geometry(base) || tb_postgis_is_geography(base);
 	}
 	for (int i = 0; i < (int) lengthof(types); i++)
 	{

@@ -43,7 +43,7 @@ typedef enum TbScanExprs
 	TB_SCAN_EXPRS_PARAMS,	 /* of the program */
 	TB_SCAN_EXPRS_EVALUATED, /* what rows that the device did not filter must
 							  * pass before they are returned */
-	TB_SCAN_EXPRS_BRIN		 /* condition of the index scan */
+	TB_SCAN_EXPRS_INDEX		 /* condition of the index scan */
 } TbScanExprs;
 
 #endif

@@ -22,6 +22,7 @@ bool   tb_guc_enable_join;
 bool   tb_guc_enable_aggregate;
 bool   tb_guc_enable_sort;
 bool   tb_guc_enable_brin;
+bool   tb_guc_enable_block_indexes;
 bool   tb_guc_enable_cache;
 bool   tb_guc_enable_partitionwise;
 bool   tb_guc_allow_inexact_math;
@@ -76,6 +77,10 @@ static const BoolSetting bool_settings[] = {
 	{"pg_turbine.enable_brin", "Enables the use of BRIN indexes by accelerated nodes.",
 	 "If it is off, blocks that a BRIN index excludes are read all the same.",
 	 &tb_guc_enable_brin, true, GUC_EXPLAIN},
+	{"pg_turbine.enable_block_indexes",
+	 "Enables the use of GiST, SP-GiST and GIN indexes by accelerated nodes.",
+	 "If it is off, blocks in which such an index has no row are read all the same.",
+	 &tb_guc_enable_block_indexes, true, GUC_EXPLAIN},
 	{"pg_turbine.enable_cache", "Enables the use of the column cache.",
 	 "If it is off, queries of this session neither find cached columns nor add any.",
 	 &tb_guc_enable_cache, true, GUC_EXPLAIN},

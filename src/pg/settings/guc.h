@@ -50,6 +50,7 @@ extern bool	  tb_guc_enable_join;
 extern bool	  tb_guc_enable_aggregate;
 extern bool	  tb_guc_enable_sort;
 extern bool	  tb_guc_enable_brin;
+extern bool	  tb_guc_enable_block_indexes;
 extern bool	  tb_guc_enable_cache;
 extern bool	  tb_guc_enable_partitionwise;
 extern bool	  tb_guc_allow_inexact_math;

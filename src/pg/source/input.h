@@ -35,9 +35,10 @@ typedef struct TbInputUse
 /* What indexes have left out of a table in its last run. */
 typedef struct TbIndexUse
 {
-	bool   used;   /* there are such indexes */
+	bool   used;	/* there are such indexes */
+	bool   of_brin; /* and no others */
 	bool   ran;
-	uint64 blocks; /* of the table */
+	uint64 blocks;	/* of the table */
 	uint64 skipped;
 } TbIndexUse;
 

@@ -349,11 +349,12 @@ void
 tb_explain_index(const TbIndexUse *use, const char *prefix, List *condition,
 				 PlanState *node, List *ancestors, ExplainState *es)
 {
-	const char *skipped = psprintf("%sBRIN skipped", prefix);
+	const char *kind = use->of_brin ? "BRIN" : "Index";
+	const char *skipped = psprintf("%s%s skipped", prefix, kind);
 
 	if (!use->used)
 		return;
-	tb_explain_filter(psprintf("%sBRIN cond", prefix), condition, node, ancestors, es);
+	tb_explain_filter(psprintf("%s%s cond", prefix, kind), condition, node, ancestors, es);
 	if (!es->analyze || !use->ran)
 		return;
 	if (es->format == EXPLAIN_FORMAT_TEXT)
@@ -365,7 +366,7 @@ tb_explain_index(const TbIndexUse *use, const char *prefix, List *condition,
 		return;
 	}
 	ExplainPropertyUInteger(skipped, NULL, use->skipped, es);
-	ExplainPropertyUInteger(psprintf("%sBRIN blocks", prefix), NULL, use->blocks, es);
+	ExplainPropertyUInteger(psprintf("%s%s blocks", prefix, kind), NULL, use->blocks, es);
 }
 
 /* ---- The stages of a node ---- */
@@ -564,7 +565,7 @@ show_index(Shower *shower, int stage, const char *prefix)
 	if (input->methods->index_use == NULL)
 		return;
 	use = input->methods->index_use(input);
-	tb_explain_index(&use, prefix, notes.brin_condition, &shower->run->css->ss.ps,
+	tb_explain_index(&use, prefix, notes.index_condition, &shower->run->css->ss.ps,
 					 shower->ancestors, shower->es);
 }
 

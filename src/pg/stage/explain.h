@@ -28,7 +28,8 @@ extern void tb_explain_list(const char *label, List *exprs, PlanState *node,
 extern List *tb_explain_texts(List *exprs, PlanState *node, List *ancestors,
 							  ExplainState *es);
 
-/* "BRIN cond", and in ANALYZE "BRIN skipped"; `prefix` is put before both. */
+/* "BRIN cond", and in ANALYZE "BRIN skipped"; "Index" if other indexes are used. `prefix`
+ * is put before both. */
 extern void tb_explain_index(const TbIndexUse *use, const char *prefix, List *condition,
 							 PlanState *node, List *ancestors, ExplainState *es);
 

@@ -26,7 +26,7 @@ typedef enum TbPrivateStage
 	TB_STAGE_LEAVES,	   /* Const, bytea: int32[], the leaves' layouts */
 	TB_STAGE_LAYOUTS,	   /* a list a layout: Const, bytea, then Consts: its
 							* program and parameters */
-	TB_STAGE_LEAF_BRINS,   /* Const, bytea: int32[], the leaves' index scans */
+	TB_STAGE_LEAF_INDEXES, /* Const, bytea: int32[], the leaves' index scans */
 	TB_STAGE_PRUNING_KEYS, /* a list a key: Const, bytea: TbPruningKey; Const,
 							* bytea: AttrNumber[], the leaves' attnums */
 	TB_STAGE_COUNT
@@ -139,7 +139,7 @@ pack_stage(const TbStage *stage)
 							  numbers_node(stage->source_columns),
 							  numbers_node(stage->leaf_layouts), pack_layouts(stage));
 
-	result = lappend(result, numbers_node(stage->leaf_brin_plans));
+	result = lappend(result, numbers_node(stage->leaf_index_plans));
 	result = lappend(result, pack_pruning_keys(stage));
 	Assert(list_length(result) == TB_STAGE_COUNT);
 	return result;
@@ -184,13 +184,14 @@ tb_private_set_continuation(List *custom_private, const TbContinuationProgram *c
 }
 
 List *
-tb_stages_of_program(Oid relid, const TbProgram *program, const TbWork *work, int brin_plan)
+tb_stages_of_program(Oid relid, const TbProgram *program, const TbWork *work,
+					 int index_plan)
 {
 	TbStage *stage = palloc0(sizeof(TbStage));
 
 	stage->info.relid = relid;
 	stage->info.source_plan = -1;
-	stage->info.brin_plan = brin_plan;
+	stage->info.index_plan = index_plan;
 	stage->info.pruner = -1;
 	stage->info.needed = true;
 	stage->info.work = *work;
@@ -275,10 +276,10 @@ tb_private_leaf_layouts(const CustomScan *plan, int stage)
 }
 
 int32 *
-tb_private_leaf_brins(const CustomScan *plan, int stage)
+tb_private_leaf_indexes(const CustomScan *plan, int stage)
 {
 	Size   size;
-	int32 *plans = tb_node_bytes(stage_list(plan, stage), TB_STAGE_LEAF_BRINS, &size);
+	int32 *plans = tb_node_bytes(stage_list(plan, stage), TB_STAGE_LEAF_INDEXES, &size);
 
 	return size > 0 ? plans : NULL;
 }
@@ -392,7 +393,7 @@ leaf_references(const TbPartitions *partitions)
 static List *
 stage_notes(const TbStage *stage)
 {
-	List	 *result = list_make4(stage->reference, stage->filters, stage->brin_condition,
+	List	 *result = list_make4(stage->reference, stage->filters, stage->index_condition,
 								  leaf_references(stage->partitions));
 	ListCell *lc;
 
@@ -432,7 +433,7 @@ tb_private_notes(const CustomScan *plan, int stage)
 	Assert(list_length(packed) >= 4 && list_length(packed) % 2 == 0);
 	notes.rti = linitial_node(Var, packed)->varno;
 	notes.filters = lsecond(packed);
-	notes.brin_condition = lthird(packed);
+	notes.index_condition = lthird(packed);
 	foreach(lc, (List *) lfourth(packed))
 		notes.leaves = lappend_int(notes.leaves, lfirst_node(Var, lc)->varno);
 	for (int i = 4; i + 1 < list_length(packed); i += 2)

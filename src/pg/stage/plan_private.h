@@ -53,10 +53,10 @@ extern void tb_private_set_result(List *custom_private, const TbResultPlan *resu
 extern void tb_private_set_continuation(List						*custom_private,
 										const TbContinuationProgram *continuation);
 
-/* A single stage of a program over one table; child plan number `brin_plan` scans
+/* A single stage of a program over one table; child plan number `index_plan` scans
  * its indexes, -1: none does. */
 extern List *tb_stages_of_program(Oid relid, const TbProgram *program, const TbWork *work,
-								  int brin_plan);
+								  int index_plan);
 
 /* The plan that has the stages which the node runs: its own, or that of a node of ours
  * below it, whose rows it aggregates in the engine and which is never executed itself. The
@@ -70,7 +70,7 @@ extern int	 tb_private_nstages(const CustomScan *plan);
  * 1 or 0 for the stage's own program; and the layouts. */
 extern int32	   *tb_private_leaf_layouts(const CustomScan *plan, int stage);
 /* The child plan that scans the indexes of each leaf, -1: none; NULL: of no leaf. */
-extern int32	   *tb_private_leaf_brins(const CustomScan *plan, int stage);
+extern int32	   *tb_private_leaf_indexes(const CustomScan *plan, int stage);
 /* The keys of joins that prune leaves; of each the leaves' own attnums. */
 extern int			tb_private_npruning_keys(const CustomScan *plan, int stage);
 extern TbPruningKey tb_private_pruning_key(const CustomScan *plan, int stage, int key,
@@ -100,11 +100,11 @@ extern TargetEntry *tb_stage_notes(List *stages, AttrNumber resno);
 
 typedef struct TbStageNotes
 {
-	Index rti;			  /* of the stage's table, in the range table */
-	List *leaves;		  /* int: the same of its leaf partitions */
-	List *filters;		  /* Expr */
-	List *brin_condition; /* Expr */
-	List *joins;		  /* TbStageJoin */
+	Index rti;			   /* of the stage's table, in the range table */
+	List *leaves;		   /* int: the same of its leaf partitions */
+	List *filters;		   /* Expr */
+	List *index_condition; /* Expr */
+	List *joins;		   /* TbStageJoin */
 } TbStageNotes;
 extern TbStageNotes tb_private_notes(const CustomScan *plan, int stage);
 

@@ -278,7 +278,7 @@ static void
 make_leaves(PartitionsInput *run, CustomScanState *css, int stage, int eflags)
 {
 	CustomScan *plan = tb_stages_plan((CustomScan *) css->ss.ps.plan);
-	int32	   *index_scans = tb_private_leaf_brins(plan, stage);
+	int32	   *index_scans = tb_private_leaf_indexes(plan, stage);
 
 	run->leaves = palloc0(sizeof(TbInput *) * run->nleaves);
 	for (int i = 0; i < run->nvalid; i++)
@@ -330,14 +330,17 @@ static TbIndexUse
 partitions_index_use(const TbInput *input)
 {
 	const PartitionsInput *run = (const PartitionsInput *) input;
-	TbIndexUse			   sum = {0};
+	TbIndexUse			   sum = {.of_brin = true};
 
 	for (int i = 0; i < run->nvalid; i++)
 	{
 		const TbInput *leaf = run->leaves[run->valid[i]];
+		TbIndexUse	   use = {0};
 
-		if (leaf->methods->index_use != NULL && leaf->methods->index_use(leaf).used)
-			sum.used = true;
+		if (leaf->methods->index_use != NULL)
+			use = leaf->methods->index_use(leaf);
+		sum.used = sum.used || use.used;
+		sum.of_brin = sum.of_brin && (!use.used || use.of_brin);
 	}
 	for (int i = 0; i < run->nread && sum.used; i++)
 	{
@@ -654,5 +657,5 @@ tb_stage_input_make(CustomScanState *css, int stage, int eflags)
 	(void) ExecOpenScanRelation(css->ss.ps.state, rti, eflags);
 	if (info.nleaves > 0)
 		return make_partitions_input(css, stage, eflags);
-	return make_relation_input(css, rti, child_plan(plan, info.brin_plan), eflags);
+	return make_relation_input(css, rti, child_plan(plan, info.index_plan), eflags);
 }

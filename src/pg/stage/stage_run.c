@@ -31,7 +31,7 @@
 #include "pg/planner/relation_check.h"
 #include "pg/shmem/device_list.h"
 #include "pg/shmem/query_counters.h"
-#include "pg/source/heap/brin_scan.h"
+#include "pg/source/heap/block_index_scan.h"
 #include "pg/stage/stage_input.h"
 #include "pg/stage/plan_private.h"
 #include "pg/stage/stage_run.h"
@@ -142,7 +142,7 @@ rescan_plans(TbStageRun *run)
 
 		if (tb_is_index_scan(plan))
 		{
-			tb_brin_scan_rescan(plan, run->css->ss.ps.chgParam);
+			tb_block_index_scan_rescan(plan, run->css->ss.ps.chgParam);
 			continue;
 		}
 		if (run->css->ss.ps.chgParam != NULL)

@@ -41,7 +41,7 @@
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/relation_check.h"
-#include "pg/source/heap/brin_scan.h"
+#include "pg/source/heap/block_index_scan.h"
 #include "pg/source/heap/heap_scan.h"
 #include "pg/source/heap/relation_statistics.h"
 #include "pg/source/heap/visibility/direct_classify.h"
@@ -83,7 +83,7 @@ typedef struct ScanNode
 	List		   *param_states; /* ExprState */
 	ExprState	   *filters;	  /* TB_SCAN_EXPRS_EVALUATED */
 
-	TbBrinScan brin;			  /* which blocks are read */
+	TbBlockIndexScan block_index; /* which blocks are read */
 
 	MemoryContext context;		  /* of one scan: parameters */
 	TbProfile	 *profile;		  /* NULL: nobody asks */
@@ -188,10 +188,11 @@ begin_scan(CustomScanState *css, EState *estate, int eflags)
 										  ALLOCSET_SMALL_SIZES);
 	node->program = tb_private_program(plan, 0);
 	node->work = tb_private_stage(plan, 0).work;
-	if (tb_private_stage(plan, 0).brin_plan >= 0)
-		tb_brin_scan_init(&node->brin, css,
-						  list_nth(plan->custom_plans, tb_private_stage(plan, 0).brin_plan),
-						  eflags);
+	if (tb_private_stage(plan, 0).index_plan >= 0)
+		tb_block_index_scan_init(&node->block_index, css,
+								 list_nth(plan->custom_plans,
+										  tb_private_stage(plan, 0).index_plan),
+								 eflags);
 	/* Filters for chunks that come back. */
 	node->filters = ExecInitQual(list_nth(plan->custom_exprs, TB_SCAN_EXPRS_EVALUATED),
 								 &css->ss.ps);
@@ -227,8 +228,8 @@ evaluates_parameters(ScanNode *node)
 									   &node->css.ss.ps);
 }
 
-/* The blocks that are this participant's next, or all that BRIN leaves. False: there are
- * none. */
+/* The blocks that are this participant's next, or all that an index leaves. False: there
+ * are none. */
 static bool
 choose_blocks(ScanNode *node, Relation rel, TbBlockSet **blocks)
 {
@@ -237,7 +238,7 @@ choose_blocks(ScanNode *node, Relation rel, TbBlockSet **blocks)
 
 	if (node->shares == NULL)
 	{
-		*blocks = tb_brin_scan_run(&node->brin, rel);
+		*blocks = tb_block_index_scan_run(&node->block_index, rel);
 		return *blocks == NULL || tb_block_set_count(*blocks) > 0;
 	}
 	if (!take_blocks(node->shares, &first, &end))
@@ -515,8 +516,8 @@ end_scan(CustomScanState *css)
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
 	finish(node);
 	tb_profile_end(node->profile);
-	if (node->brin.index_scan != NULL)
-		ExecEndNode(node->brin.index_scan);
+	if (node->block_index.index_scan != NULL)
+		ExecEndNode(node->block_index.index_scan);
 }
 
 static void
@@ -528,8 +529,8 @@ rescan(CustomScanState *css)
 	finish(node);
 	node->started = false;
 	node->finished = false;
-	if (node->brin.index_scan != NULL)
-		tb_brin_scan_rescan(node->brin.index_scan, css->ss.ps.chgParam);
+	if (node->block_index.index_scan != NULL)
+		tb_block_index_scan_rescan(node->block_index.index_scan, css->ss.ps.chgParam);
 	ExecScanReScan(&css->ss);
 }
 
@@ -596,8 +597,9 @@ explain_scan(CustomScanState *css, List *ancestors, ExplainState *es)
 	/* What it will do. */
 	tb_explain_filter("GPU Filter", list_nth(plan->custom_exprs, TB_SCAN_EXPRS_FILTERS),
 					  &css->ss.ps, ancestors, es);
-	tb_explain_index(&node->brin.use, "", list_nth(plan->custom_exprs, TB_SCAN_EXPRS_BRIN),
-					 &css->ss.ps, ancestors, es);
+	tb_explain_index(&node->block_index.use, "",
+					 list_nth(plan->custom_exprs, TB_SCAN_EXPRS_INDEX), &css->ss.ps,
+					 ancestors, es);
 	if (!es->analyze)
 	{
 		tb_explain_device_choice(relid, &node->work, es);

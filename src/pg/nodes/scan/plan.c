@@ -28,7 +28,7 @@
 #include "pg/nodes/offer/offer.h"
 #include "pg/planner/postgres/rivals.h"
 #include "pg/nodes/scan/gpu_scan.h"
-#include "pg/planner/brin_path.h"
+#include "pg/planner/block_index.h"
 #include "pg/planner/expression/expression.h"
 #include "pg/planner/expression/geometry_clause.h"
 #include "pg/planner/postgres/postgres_time.h"
@@ -40,12 +40,12 @@
 /* What planning found; a path's custom_private points to it. */
 typedef struct ScanPlan
 {
-	List	   *device_clauses; /* RestrictInfo */
-	TbProgram  *program;
-	List	   *params;			/* Expr */
-	TbWork		work;
-	TbBrinPath *brin;			/* or NULL */
-	Oid			relid;
+	List		 *device_clauses; /* RestrictInfo */
+	TbProgram	 *program;
+	List		 *params;		  /* Expr */
+	TbWork		  work;
+	TbBlockIndex *block_index;	  /* or NULL */
+	Oid			  relid;
 } ScanPlan;
 
 static Plan *plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
@@ -165,7 +165,7 @@ analyze(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part
 							  &cost);
 	/* Rows go on while it is fed: parallel mode must do for the whole statement. */
 	plan->work.may_be_fed = root->glob->parallelModeOK && are_values(plan->params);
-	plan->brin = tb_brin_path_choose(root, rel, &plan->work);
+	plan->block_index = tb_block_index_choose(root, rel, &plan->work);
 	return plan;
 }
 
@@ -198,8 +198,8 @@ cost_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan, int workers, Path 
 
 	path->startup_cost = tb_cost_startup(&plan->work) + qual_cost.startup +
 		path->pathtarget->cost.startup;
-	if (plan->brin != NULL)
-		path->startup_cost += plan->brin->cost;
+	if (plan->block_index != NULL)
+		path->startup_cost += plan->block_index->cost;
 	/* Else it is a sequential scan, and the user may not want one. */
 	else if (!enable_seqscan)
 		path->startup_cost += disable_cost;
@@ -219,7 +219,7 @@ cost_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan, int workers, Path 
 static CustomPath *
 make_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan, int workers)
 {
-	List	   *children = plan->brin != NULL ? list_make1(plan->brin->path) : NIL;
+	List *children = plan->block_index != NULL ? list_make1(plan->block_index->path) : NIL;
 	CustomPath *path = tb_offer_make_path(rel, rel->reltarget, rel->rows,
 										  CUSTOMPATH_SUPPORT_PROJECTION, children, plan,
 										  &path_methods);
@@ -241,12 +241,13 @@ workers_have(List *params)
 	return true;
 }
 
-/* How many processes may share the scan beside the leader; BRIN's blocks are not shared. */
+/* How many processes may share the scan beside the leader; an index's blocks are not
+ * shared. */
 static int
 workers_of(const RelOptInfo *rel, const ScanPlan *plan)
 {
 	if (!rel->consider_parallel || !bms_is_empty(rel->lateral_relids) ||
-		plan->brin != NULL || !workers_have(plan->params))
+		plan->block_index != NULL || !workers_have(plan->params))
 		return 0;
 	return compute_parallel_worker(unconstify(RelOptInfo *, rel), rel->pages, -1,
 								   max_parallel_workers_per_gather);
@@ -365,25 +366,26 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	ScanPlan   *plan = linitial(path->custom_private);
 	CustomScan *scan = makeNode(CustomScan);
 	List	   *others = list_difference_ptr(clauses, plan->device_clauses);
-	List	   *brin_condition = NIL;
+	List	   *index_condition = NIL;
 
 	/* Else the executor does not enter it, and there are no feeders. */
 	if (tb_cost_feeders(&plan->work) > 0)
 		root->glob->parallelModeNeeded = true;
-	if (plan->brin != NULL)
+	if (plan->block_index != NULL)
 		scan->custom_plans = list_make1(
-			tb_brin_index_plan(linitial(custom_plans), &brin_condition));
+			tb_block_index_plan(linitial(custom_plans), &index_condition));
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = extract_actual_clauses(others, false);
 	scan->scan.scanrelid = rel->relid;
 	scan->flags = path->flags;
 	scan->custom_exprs = list_make4(extract_actual_clauses(plan->device_clauses, false),
 									plan->params, evaluated_clauses(plan, clauses),
-									brin_condition);
+									index_condition);
 	scan->custom_private = tb_private_make(tb_stages_of_program(plan->relid, plan->program,
 																&plan->work,
-																plan->brin != NULL ? 0 :
-																					 -1),
+																plan->block_index != NULL ?
+																	0 :
+																	-1),
 										   0, NULL, 0);
 	scan->methods = &scan_methods;
 	return &scan->scan.plan;

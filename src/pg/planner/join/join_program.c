@@ -871,7 +871,7 @@ describe_partitions(TbJoinProgram *program, const JoinSide *side, TbStage *stage
 	return true;
 }
 
-/* What BRIN indexes of the partitions leave of them. */
+/* What indexes of the partitions leave of them. */
 static void
 choose_leaf_indexes(PlannerInfo *root, TbStage *stage)
 {
@@ -886,16 +886,16 @@ choose_leaf_indexes(PlannerInfo *root, TbStage *stage)
 		RelOptInfo *leaf = ((TbLeaf *) lfirst(lc))->rel;
 		TbWork leaf_work = tb_cost_work(((TbLeaf *) lfirst(lc))->relid, leaf, leaf->rows,
 										&work->program);
-		TbBrinPath *brin = tb_brin_path_choose(root, leaf, &leaf_work);
+		TbBlockIndex *index = tb_block_index_choose(root, leaf, &leaf_work);
 
-		stage->leaf_brins = lappend(stage->leaf_brins, brin);
-		found = found || brin != NULL;
+		stage->leaf_indexes = lappend(stage->leaf_indexes, index);
+		found = found || index != NULL;
 		pages += leaf_work.pages;
 		rows += leaf_work.rows;
 	}
 	if (!found)
 	{
-		stage->leaf_brins = NIL;
+		stage->leaf_indexes = NIL;
 		return;
 	}
 	work->pages = pages;
@@ -921,7 +921,7 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 	stage->info.relid = side->relation ? RelationGetRelid(side->relation) : InvalidOid;
 	stage->info.join_table = side->join_table;
 	stage->info.source_plan = -1;
-	stage->info.brin_plan = -1;
+	stage->info.index_plan = -1;
 	stage->info.needed = side->needed && side->last_full < 0;
 	stage->info.pruner = -1;
 	stage->info.late_filters = late != NIL;
@@ -938,7 +938,7 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 	if (stage->partitions != NULL)
 		choose_leaf_indexes(program->root, stage);
 	else if (side->source == NULL)
-		stage->brin = tb_brin_path_choose(program->root, rel, &stage->info.work);
+		stage->block_index = tb_block_index_choose(program->root, rel, &stage->info.work);
 	stage->info.work.reaching = side->joins != NIL ? side->tree->rows * factor :
 													 stage->info.work.passing;
 	if (sink == TB_SINK_BUILD)

@@ -73,11 +73,11 @@ tb_number_sources(List *stages)
 
 		if (stage->source != NULL)
 			stage->info.source_plan = next++;
-		if (stage->brin != NULL)
-			stage->info.brin_plan = next++;
-		foreach(leaf, stage->leaf_brins)
-			stage->leaf_brin_plans = lappend_int(stage->leaf_brin_plans,
-												 lfirst(leaf) != NULL ? next++ : -1);
+		if (stage->block_index != NULL)
+			stage->info.index_plan = next++;
+		foreach(leaf, stage->leaf_indexes)
+			stage->leaf_index_plans = lappend_int(stage->leaf_index_plans,
+												  lfirst(leaf) != NULL ? next++ : -1);
 		if (stage->pruner != NULL)
 			stage->info.pruner = next++;
 	}

@@ -33,6 +33,7 @@
 #include "utils/selfuncs.h"
 
 #include "pg/compat/pg18.h"
+#include "pg/convert/postgis.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/postgres/postgres_time.h"
 #include "pg/planner/relation_check.h"
@@ -61,6 +62,10 @@
 
 /* An attribute of the tuple up to the last one that is needed. */
 #define ATTRIBUTE_NS 2.0
+
+/* PostGIS declares costs that keep its predicates behind all other filters. This is what
+ * one takes of a point and a small shape. */
+#define POSTGIS_NS 1000.0
 
 /* Bytes of a text that nobody has statistics of. */
 #define UNKNOWN_WIDTH 32
@@ -96,10 +101,13 @@ static double
 function_ns(const Evaluation *evaluation, Oid function, Node *call, const List *arguments)
 {
 	QualCost cost = {0};
+	double	 ns;
 
 	add_function_cost(evaluation->root, function, call, &cost);
-	return cost.per_tuple / Max(cpu_operator_cost, 1e-9) * FUNCTION_NS +
-		arguments_ns(arguments);
+	ns = cost.per_tuple / Max(cpu_operator_cost, 1e-9) * FUNCTION_NS;
+	if (ns > POSTGIS_NS && tb_postgis_function(function) >= 0)
+		ns = POSTGIS_NS;
+	return ns + arguments_ns(arguments);
 }
 
 static int32
@@ -315,26 +323,40 @@ sequential_scan_us(PlannerInfo *root, RelOptInfo *rel)
 		(ROW_US + tb_postgres_filters_us(root, rel, tb_ordered_clauses(root, rel)));
 }
 
-/* BRIN adds whole ranges of blocks to a bitmap, the others add rows. */
-static double
-bitmap_entries(const Path *bitmap, double rows)
+double
+tb_postgres_bitmap_pages(PlannerInfo *root, RelOptInfo *rel, Path *bitmap, double *rows)
 {
-	return IsA(bitmap, IndexPath) &&
-			((const IndexPath *) bitmap)->indexinfo->relam == BRIN_AM_OID ?
-		0 :
-		rows;
+	double least = *rows;
+	Cost   cost;
+	double pages = compute_bitmap_pages(root, rel, bitmap, 1.0, &cost, rows);
+
+	/* The condition that a support function makes of a filter has a default selectivity,
+	 * while the filter has one of its own. The formula is compute_bitmap_pages' own. */
+	if (least > *rows)
+	{
+		*rows = least;
+		pages = Max(pages, ceil(2.0 * rel->pages * least / (2.0 * rel->pages + least)));
+	}
+	return Min(pages, rel->pages);
+}
+
+double
+tb_postgres_bitmap_us(const Path *bitmap, double rows)
+{
+	/* BRIN adds whole ranges of blocks, the others add rows. */
+	bool adds_rows = !IsA(bitmap, IndexPath) ||
+		((const IndexPath *) bitmap)->indexinfo->relam != BRIN_AM_OID;
+
+	return INDEX_START_US + (adds_rows ? rows * BITMAP_ENTRY_US : 0);
 }
 
 static double
 bitmap_scan_us(PlannerInfo *root, RelOptInfo *rel, const BitmapHeapPath *path)
 {
-	Cost   index_cost;
-	double rows;
-	double pages = compute_bitmap_pages(root, rel, path->bitmapqual, 1.0, &index_cost,
-										&rows);
+	double rows = path->path.param_info == NULL ? rel->rows : path->path.rows;
+	double pages = tb_postgres_bitmap_pages(root, rel, path->bitmapqual, &rows);
 
-	return INDEX_START_US + bitmap_entries(path->bitmapqual, rows) * BITMAP_ENTRY_US +
-		pages * visit_us(rel) +
+	return tb_postgres_bitmap_us(path->bitmapqual, rows) + pages * visit_us(rel) +
 		rows * (ROW_US + tb_postgres_filters_us(root, rel, tb_ordered_clauses(root, rel)));
 }
 

@@ -35,6 +35,14 @@ extern double tb_postgres_busy_processes(int workers);
  */
 extern double tb_postgres_scan_us(PlannerInfo *root, RelOptInfo *rel, const Path *path);
 
+/* Pages that a bitmap scan comes to. *rows: those that pass all filters; becomes those that
+ * the index finds. */
+extern double tb_postgres_bitmap_pages(PlannerInfo *root, RelOptInfo *rel, Path *bitmap,
+									   double *rows);
+
+/* Microseconds of making a bitmap of `rows` rows, without the heap scan above it. */
+extern double tb_postgres_bitmap_us(const Path *bitmap, double rows);
+
 /* What a Gather adds: the start of its workers, and the rows that come from them. */
 extern double tb_postgres_gather_us(double rows);
 

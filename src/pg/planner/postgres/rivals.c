@@ -150,17 +150,6 @@ rival_of(PlannerInfo *root, const RelOptInfo *rel)
 	return rival;
 }
 
-static bool
-has_brin_index(const RelOptInfo *table)
-{
-	ListCell *lc;
-
-	foreach(lc, table->indexlist)
-		if (lfirst_node(IndexOptInfo, lc)->relam == BRIN_AM_OID)
-			return true;
-	return false;
-}
-
 /* The tables that it reads, and the pages and rows that it has to read whatever they are
  * asked for: of those that are not cached and have no index that leaves pages out. */
 static TbLeastWork
@@ -178,7 +167,7 @@ least_work(const PlannerInfo *root, const RelOptInfo *input)
 			continue;
 		work.tables++;
 		if ((tb_guc_enable_cache && tb_advice_has_columns(rte->relid)) ||
-			has_brin_index(table))
+			tb_block_index_exists(table))
 			continue;
 		work.pages += table->pages;
 		work.rows += Max(table->tuples, 0);

@@ -348,9 +348,15 @@ has_point_form(const TbBuilder *b, Form_pg_attribute att, uint32 *form)
 {
 	bool has_heap = !b->of_files || b->partitions != NULL;
 
-	return !att->atthasmissing && tb_postgis_is_geometry(att->atttypid) &&
-		tb_postgis_point_form(att->atttypmod, form) &&
-		(!has_heap || tb_point_srid(*form) > 0);
+	bool is_geography = tb_postgis_is_geography(att->atttypid);
+
+	if (att->atthasmissing || !(is_geography || tb_postgis_is_geometry(att->atttypid)) ||
+		!tb_postgis_point_form(att->atttypmod, form) ||
+		(has_heap && tb_point_srid(*form) == 0))
+		return false;
+	if (is_geography)
+		*form |= TB_POINT_GEODETIC;
+	return true;
 }
 
 /* The point, made of columns of its coordinates. */
@@ -368,7 +374,8 @@ point_of_columns(TbBuilder *b, AttrNumber attnum, uint8 flags, uint32 form)
 
 		column.attnum = attnum;
 		column.flags = flags | TB_COL_COORDINATE;
-		column.digits = tb_point_form(tb_point_srid(form), tb_point_flags(form), i);
+		column.digits = tb_point_form(tb_point_srid(form), tb_point_flags(form), i) |
+			(form & TB_POINT_GEODETIC);
 		column.missing_param = TB_NONE;
 		coordinates[i] = add_column(b, column, number);
 	}

@@ -21,9 +21,9 @@ cost_of_leaf_indexes(const TbStage *stage)
 	Cost	  cost = 0;
 	ListCell *lc;
 
-	foreach(lc, stage->leaf_brins)
+	foreach(lc, stage->leaf_indexes)
 		if (lfirst(lc) != NULL)
-			cost += ((TbBrinPath *) lfirst(lc))->cost;
+			cost += ((TbBlockIndex *) lfirst(lc))->cost;
 	return cost;
 }
 
@@ -40,8 +40,8 @@ tb_cost_stages(List *stages)
 		if (stage->source != NULL)
 			cost += stage->source->total_cost +
 				stage->source->rows * tb_cost_returned_row();
-		if (stage->brin != NULL)
-			cost += stage->brin->cost;
+		if (stage->block_index != NULL)
+			cost += stage->block_index->cost;
 		cost += cost_of_leaf_indexes(stage);
 		cost += lnext(stages, lc) != NULL ? tb_cost_build(&stage->info.work) :
 											tb_cost_run(&stage->info.work);
@@ -137,11 +137,11 @@ tb_stage_sources(List *stages)
 
 		if (stage->source != NULL)
 			result = lappend(result, stage->source);
-		if (stage->brin != NULL)
-			result = lappend(result, stage->brin->path);
-		foreach(leaf, stage->leaf_brins)
+		if (stage->block_index != NULL)
+			result = lappend(result, stage->block_index->path);
+		foreach(leaf, stage->leaf_indexes)
 			if (lfirst(leaf) != NULL)
-				result = lappend(result, ((TbBrinPath *) lfirst(leaf))->path);
+				result = lappend(result, ((TbBlockIndex *) lfirst(leaf))->path);
 		if (stage->pruner != NULL)
 			result = lappend(result, stage->pruner);
 	}
@@ -155,9 +155,9 @@ keep_index_plan(TbStage *stage, List *plans, int number)
 	ListCell *child = list_nth_cell(plans, number);
 	List	 *condition;
 
-	lfirst(child) = tb_brin_index_plan(lfirst(child), &condition);
-	if (stage->brin_condition == NIL)
-		stage->brin_condition = condition;
+	lfirst(child) = tb_block_index_plan(lfirst(child), &condition);
+	if (stage->index_condition == NIL)
+		stage->index_condition = condition;
 }
 
 List *
@@ -171,9 +171,9 @@ tb_stage_plans(List *stages, List *plans)
 		TbStage	 *stage = lfirst(lc);
 		ListCell *leaf;
 
-		if (stage->brin != NULL)
-			keep_index_plan(stage, result, stage->info.brin_plan);
-		foreach(leaf, stage->leaf_brin_plans)
+		if (stage->block_index != NULL)
+			keep_index_plan(stage, result, stage->info.index_plan);
+		foreach(leaf, stage->leaf_index_plans)
 			if (lfirst_int(leaf) >= 0)
 				keep_index_plan(stage, result, lfirst_int(leaf));
 	}
@@ -191,8 +191,8 @@ tb_cost_disabled(List *stages)
 		const TbStage *stage = lfirst(lc);
 		ListCell	  *join;
 
-		if (!enable_seqscan && stage->source == NULL && stage->brin == NULL &&
-			stage->leaf_brins == NIL)
+		if (!enable_seqscan && stage->source == NULL && stage->block_index == NULL &&
+			stage->leaf_indexes == NIL)
 			cost += disable_cost;
 		foreach(join, stage->joins)
 		{

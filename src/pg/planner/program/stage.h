@@ -11,7 +11,7 @@
 
 #include "nodes/pathnodes.h"
 
-#include "pg/planner/brin_path.h"
+#include "pg/planner/block_index.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/partitions.h"
 
@@ -23,7 +23,7 @@ typedef struct TbStageInfo
 	int32  source_plan;	 /* rows of a plan: its index among the node's
 						  * child plans; else -1 */
 	int32  nsource_columns;
-	int32  brin_plan;	 /* the same of the index scan that tells which
+	int32  index_plan;	 /* the same of the index scan that tells which
 						  * blocks of the table are read; -1: all are */
 	bool   needed;		 /* no row here: no row of the whole query */
 	bool   late_filters; /* rows that come out have not met all filters yet */
@@ -44,28 +44,28 @@ typedef struct TbPruningKey
 
 typedef struct TbStage
 {
-	TbStageInfo info;
-	TbProgram  *program;
-	List	   *params;			/* Expr */
-	Path	   *source;			/* rows of a plan: its path */
-	List	   *source_columns; /* int: of the plan's columns (from 0) those that
-								 * are sent, in the program's order */
-	TbBrinPath *brin;			/* or NULL */
+	TbStageInfo	  info;
+	TbProgram	 *program;
+	List		 *params;		  /* Expr */
+	Path		 *source;		  /* rows of a plan: its path */
+	List		 *source_columns; /* int: of the plan's columns (from 0) those that
+								   * are sent, in the program's order */
+	TbBlockIndex *block_index;	  /* or NULL */
 
 	/* Of a partitioned table. */
 	const TbPartitions *partitions;
 	List			   *layouts;	  /* TbLayoutProgram */
 	List			   *leaf_layouts; /* int, one a leaf: 0 or a layout's number from 1 */
 	Path			   *pruner;		  /* or NULL */
-	List			   *leaf_brins; /* TbBrinPath or NULL, one a leaf; NIL: none has one */
-	List *pruning_keys;				/* TbPruningKey: by join tables, once they are built */
-	List *leaf_brin_plans;			/* int: their indexes among the child plans, or -1 */
+	List *leaf_indexes;		/* TbBlockIndex or NULL, one a leaf; NIL: none has one */
+	List *pruning_keys;		/* TbPruningKey: by join tables, once they are built */
+	List *leaf_index_plans; /* int: their indexes among the child plans, or -1 */
 
 	/* For EXPLAIN, and to find the table: all nodes with Vars. */
-	Var	 *reference;	  /* some column of the probe side */
-	List *filters;		  /* Expr */
-	List *brin_condition; /* Expr */
-	List *joins;		  /* TbStageJoin */
+	Var	 *reference;	   /* some column of the probe side */
+	List *filters;		   /* Expr */
+	List *index_condition; /* Expr */
+	List *joins;		   /* TbStageJoin */
 } TbStage;
 
 typedef struct TbStageJoin

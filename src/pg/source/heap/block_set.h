@@ -9,7 +9,10 @@
  * scan ends at the relation's length when it starts, for the same reason.) Of these
  * blocks, an index leaves out only those that it knows cannot match. BRIN returns a range
  * as matching if it has no summary, or one in the making; and a summary is widened before
- * the inserting transaction can commit. Hence the one rule for callers: take the
+ * the inserting transaction can commit. Other indexes have an entry for each row, made
+ * before that too, or lists of those to come that they search as well; versions of a row
+ * that share an entry lie in one block; and an index that lacks entries for old versions
+ * is not offered to a snapshot that may see them. Hence the one rule for callers: take the
  * snapshot, then scan the index, never the other way around.
  */
 #ifndef TURBINE_PG_SOURCE_HEAP_BLOCK_SET_H

@@ -14,16 +14,16 @@
 
 #include "pg/cache/cache_load.h"
 #include "pg/compat/pg18.h"
-#include "pg/source/heap/brin_scan.h"
+#include "pg/source/heap/block_index_scan.h"
 #include "pg/source/heap/heap_source.h"
 #include "pg/source/heap/table_input.h"
 
 typedef struct TableInput
 {
-	TbInput		base;
-	EState	   *estate;
-	TbBrinScan	brin;
-	TbBlockSet *blocks; /* that are read in this run; NULL: all */
+	TbInput			 base;
+	EState			*estate;
+	TbBlockIndexScan block_index;
+	TbBlockSet		*blocks; /* that are read in this run; NULL: all */
 } TableInput;
 
 static Relation
@@ -59,7 +59,7 @@ table_input_choose(TbInput *input)
 											  nblocks);
 	}
 	else
-		table->blocks = tb_brin_scan_run(&table->brin, relation_of(input));
+		table->blocks = tb_block_index_scan_run(&table->block_index, relation_of(input));
 	return table->blocks == NULL || tb_block_set_count(table->blocks) > 0;
 }
 
@@ -89,7 +89,7 @@ table_input_close(TbInput *input)
 static TbIndexUse
 table_input_index_use(const TbInput *input)
 {
-	return ((const TableInput *) input)->brin.use;
+	return ((const TableInput *) input)->block_index.use;
 }
 
 static const TbInputMethods table_input_methods = {
@@ -109,7 +109,7 @@ tb_table_input_make(CustomScanState *css, Index rti, Plan *index_scan, int eflag
 	table->base.methods = &table_input_methods;
 	table->base.name = get_rel_name(exec_rt_fetch(rti, table->estate)->relid);
 	table->base.rti = rti;
-	tb_brin_scan_init(&table->brin, css, index_scan, eflags);
+	tb_block_index_scan_init(&table->block_index, css, index_scan, eflags);
 	return &table->base;
 }
 

@@ -1,5 +1,5 @@
 /*
- * brin_scan.c - see brin_scan.h.
+ * block_index_scan.c - see block_index_scan.h.
  *
  * The index scan is a bitmap plan of PostgreSQL's without the heap scan above it. It
  * runs when a query over the table starts, not before: it evaluates parameters, which
@@ -9,14 +9,51 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
 #include "executor/executor.h"
 #include "nodes/tidbitmap.h"
 #include "storage/bufmgr.h"
+#include "utils/syscache.h"
 
-#include "pg/source/heap/brin_scan.h"
+#include "pg/source/heap/block_index_scan.h"
+
+static Oid
+access_method_of(Oid index)
+{
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
+	Oid		  result = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		result = ((Form_pg_class) GETSTRUCT(tuple))->relam;
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
+/* Whether all indexes that the plan scans are BRIN. */
+static bool
+is_of_brin(const Plan *plan)
+{
+	const List *parts;
+	ListCell   *lc;
+
+	if (IsA(plan, BitmapIndexScan))
+		return access_method_of(((const BitmapIndexScan *) plan)->indexid) == BRIN_AM_OID;
+	parts = IsA(plan, BitmapAnd) ?
+		((const BitmapAnd *) plan)->bitmapplans :
+		castNode(BitmapOr, unconstify(Plan *, plan))->bitmapplans;
+	foreach(lc, parts)
+		if (!is_of_brin(lfirst(lc)))
+			return false;
+	return true;
+}
 
 void
-tb_brin_scan_init(TbBrinScan *scan, CustomScanState *css, Plan *plan, int eflags)
+tb_block_index_scan_init(TbBlockIndexScan *scan, CustomScanState *css, Plan *plan,
+						 int eflags)
 {
 	if (plan == NULL)
 		return;
@@ -24,10 +61,11 @@ tb_brin_scan_init(TbBrinScan *scan, CustomScanState *css, Plan *plan, int eflags
 									eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 	css->custom_ps = lappend(css->custom_ps, scan->index_scan);
 	scan->use.used = true;
+	scan->use.of_brin = is_of_brin(plan);
 }
 
 TbBlockSet *
-tb_brin_scan_run(TbBrinScan *scan, Relation rel)
+tb_block_index_scan_run(TbBlockIndexScan *scan, Relation rel)
 {
 	MemoryContext old;
 	BlockNumber	  nblocks;
@@ -64,7 +102,7 @@ tb_is_index_scan(const PlanState *child)
 }
 
 void
-tb_brin_scan_rescan(PlanState *index_scan, Bitmapset *changed)
+tb_block_index_scan_rescan(PlanState *index_scan, Bitmapset *changed)
 {
 	if (changed != NULL)
 		UpdateChangedParamSet(index_scan, changed);
