@@ -65,7 +65,7 @@ class DeviceChoice:
 
     def without_gpu_code(self):
         """Least and greatest texts, and wide numerics."""
-        self.session.query("CREATE TABLE texts AS SELECT i % 1000 AS k, 'text ' || hashint4(i) COLLATE \"C\" AS t, "
+        self.session.query("CREATE TABLE texts AS SELECT i % 1000 AS k, ('text ' || hashint4(i)) COLLATE \"C\" AS t, "
                            f"(i || '000000000000000000.5')::numeric(38,1) AS wide FROM generate_series(1, {ROWS // 4}) i")
         self.session.query("VACUUM ANALYZE texts")
         self.session.query("SELECT turbine.cache_load('texts')")
