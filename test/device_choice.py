@@ -3,7 +3,7 @@
 
 What is read into the column cache is decoded by the host, whichever device asks. So a query that a GPU would take less than
 half as long for with cached columns is the host's first, and the GPU's from then on. What a GPU cannot compute of windows
-is the host's, cached or not.
+is the host's, cached or not; so are aggregates that a GPU has no code for, also where a GPU is asked for.
 Where there is no GPU it is the stand-in driver's: only plans are looked at, and what is run is the host's.
 Called by: make test-device-choice, test/run_all.py.
 """
@@ -63,6 +63,21 @@ class DeviceChoice:
         self.expect("asked for", SUMS.format("uncached"), "GPU0")
         self.session.query("RESET pg_turbine.device")
 
+    def without_gpu_code(self):
+        """Least and greatest texts, and wide numerics."""
+        self.session.query("CREATE TABLE texts AS SELECT i % 1000 AS k, ('text ' || hashint4(i)) COLLATE \"C\" AS t, "
+                           f"(i || '000000000000000000.5')::numeric(38,1) AS wide FROM generate_series(1, {ROWS // 4}) i")
+        self.session.query("VACUUM ANALYZE texts")
+        self.session.query("SELECT turbine.cache_load('texts')")
+        many = "count(*), sum(k), sum(k + 1), sum(k * 2), max(k), min(k)"
+        self.expect("both have code", f"SELECT k, {many} FROM texts GROUP BY k", "GPU0")
+        for value in ("auto", "gpu", "gpu0"):
+            self.session.query(f"SET pg_turbine.device = {value}")
+            for argument in ("t", "wide"):
+                for function in ("min", "max"):
+                    self.expect(value, f"SELECT k, {many}, {function}({argument}) FROM texts GROUP BY k", "CPU")
+        self.session.query("RESET pg_turbine.device")
+
     def named(self):
         """Lists of GPUs, of which there is one."""
         for value, device in (("gpu0", "GPU0"), ("gpu0,gpu1", "GPU0"), (" GPU1 , gpu0", "GPU0"), ("gpu0,gpu99", "GPU0"), ("cpu", "CPU"),
@@ -81,6 +96,7 @@ def main():
         choice = DeviceChoice(server, bench)
         choice.first_on_host()
         choice.nothing_to_wait_for()
+        choice.without_gpu_code()
         choice.named()
     print(f"{bench.passed} passed, {bench.failed} failed")
     return 1 if bench.failed else 0

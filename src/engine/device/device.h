@@ -192,6 +192,9 @@ class Device {
     uint32_t tasks = 1;  // at least so many, where there are blocks enough
     uint32_t threads = 0;  // of its own, that want processors beside those that decode
     uint32_t range_blocks = 0;  // as MorselShape has it
+    /* Of a file that has no more rows, a task that comes again as it was costs less than what filters leave of it: to
+     * learn where a segment's column is takes as long as to read `told_rows` rows. */
+    uint64_t remembered_rows = 0, told_rows = 0;
   };
   /* Of a file of so many blocks. */
   virtual SegmentShape segment_shape(const Program&, uint64_t) const { return {}; }

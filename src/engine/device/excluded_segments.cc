@@ -18,6 +18,8 @@ void note_excluded(const TakenSegment& taken, TaskOutcome& outcome) {
 std::shared_ptr<const SegmentMorsel> without_excluded(const std::shared_ptr<const SegmentMorsel>& morsel,
                                                       const RowLimit& limit, TaskOutcome& outcome) {
   const auto excluded = [&](const TakenSegment& taken) { return limit.excludes(*taken.segment, *morsel->columns); };
+  // One that comes again is read as it was, or not at all: to tell a GPU of a part of it takes longer.
+  if (morsel->lasting && !std::all_of(morsel->segments.begin(), morsel->segments.end(), excluded)) return morsel;
   const auto first = std::find_if(morsel->segments.begin(), morsel->segments.end(), excluded);
   if (first == morsel->segments.end()) return morsel;
   auto rest = std::make_shared<SegmentMorsel>();

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/device/result_batch.h"
-#include "engine/device/zone_order.h"
+#include "engine/store/zone_order.h"
 #include "engine/memory/host_memory.h"
 
 namespace turbine {

@@ -158,7 +158,7 @@ void SegmentList::add_morsels(const SegmentList& before, const std::vector<Repla
 }
 
 uint64_t SegmentList::bytes() const {
-  const uint64_t of_each = 2 * sizeof(TakenSegment) + columns_->size() * sizeof(StoredColumn::Zone) +
+  const uint64_t of_each = 3 * sizeof(TakenSegment) + columns_->size() * sizeof(StoredColumn::Zone) +
                            3 * sizeof(uint32_t) + sizeof(XidRange);
   return segments_.size() * of_each + bits_.size() + fresh_blocks_.size() * sizeof(FreshBlock);
 }
@@ -170,6 +170,17 @@ std::vector<std::shared_ptr<const SegmentMorsel>> SegmentList::morsels(const Mor
   return morsels;
 }
 
+std::vector<std::shared_ptr<const SegmentMorsel>> SegmentList::morsels(const MorselShape& shape,
+                                                                       const ZoneOrder& order) const {
+  std::lock_guard lock(mutex_);
+  if (!ordered_ || ordered_->order != order || ordered_->shape != shape) {
+    std::vector<TakenSegment> segments = segments_;
+    put_in_order(segments, *columns_, order);
+    ordered_ = Ordered{order, shape, lasting_morsels(std::move(segments), shape)};
+  }
+  return ordered_->morsels;
+}
+
 SegmentList::Morsels SegmentList::lasting_morsels(std::vector<TakenSegment> segments, const MorselShape& shape) const {
   Morsels morsels;
   for (const auto& morsel : cut_morsels(segments, columns_, shape, true)) {
@@ -178,6 +189,22 @@ SegmentList::Morsels SegmentList::lasting_morsels(std::vector<TakenSegment> segm
     morsels.push_back(std::move(lasting));
   }
   return morsels;
+}
+
+void put_in_order(std::vector<TakenSegment>& segments, const std::vector<uint32_t>& columns, const ZoneOrder& order) {
+  struct Place {
+    int64_t rank;
+    size_t number;
+  };
+  std::vector<Place> places;
+  places.reserve(segments.size());
+  for (const TakenSegment& taken : segments)
+    places.push_back({order.first_rank(*taken.segment->find(columns[order.column])->data), places.size()});
+  std::stable_sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.rank < b.rank; });
+  std::vector<TakenSegment> ordered;
+  ordered.reserve(segments.size());
+  for (const Place& place : places) ordered.push_back(std::move(segments[place.number]));
+  segments = std::move(ordered);
 }
 
 std::vector<std::shared_ptr<const SegmentMorsel>> cut_morsels(

@@ -13,11 +13,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "engine/store/segment.h"
+#include "engine/store/zone_order.h"
 
 namespace turbine {
 
@@ -51,7 +53,7 @@ class SegmentList {
   uint32_t first_block(size_t segment) const { return first_blocks_[segment]; }
   uint64_t rows() const { return rows_; }
   uint64_t blocks() const { return blocks_; }
-  /* Memory that it takes, with one set of morsels. */
+  /* Memory that it takes, with one set of morsels in its order and one in another. */
   uint64_t bytes() const;
   /* A bit a block. */
   const std::vector<uint8_t>& bits() const { return bits_; }
@@ -74,6 +76,8 @@ class SegmentList {
 
   /* All segments; the same ones each time. */
   std::vector<std::shared_ptr<const SegmentMorsel>> morsels(const MorselShape& shape) const;
+  /* All segments in the order of their first rows; the same ones as long as nobody asks for another order or shape. */
+  std::vector<std::shared_ptr<const SegmentMorsel>> morsels(const MorselShape& shape, const ZoneOrder& order) const;
 
  private:
   using Morsels = std::vector<std::shared_ptr<const SegmentMorsel>>;
@@ -100,7 +104,17 @@ class SegmentList {
   uint64_t rows_ = 0, blocks_ = 0;
   mutable std::mutex mutex_;  // protects what follows
   mutable std::map<MorselShape, Morsels> morsels_;
+  struct Ordered {
+    ZoneOrder order;
+    MorselShape shape;
+    Morsels morsels;
+  };
+  mutable std::optional<Ordered> ordered_;  // asked for last
 };
+
+/* Puts segments in the order of their first rows, as far as zones tell. The columns are those that the order's is one
+ * of. */
+void put_in_order(std::vector<TakenSegment>& segments, const std::vector<uint32_t>& columns, const ZoneOrder& order);
 
 /* Cuts segments into morsels. What is too little for one is left in `segments`, unless `last`. */
 std::vector<std::shared_ptr<const SegmentMorsel>> cut_morsels(

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <random>
 
@@ -104,6 +105,28 @@ TEST_F(SegmentListTest, MorselsHaveEachSegmentOnceAndAreTheSameEachTime) {
     for (const TakenSegment& taken : morsel->segments) EXPECT_EQ(taken.segment, list->segments()[next++].segment);
   }
   EXPECT_EQ(next, list->segments().size());
+}
+
+TEST_F(SegmentListTest, MorselsInAnOrderAreTheSameUntilAnotherIsAskedFor) {
+  search();
+  const auto list = kept();
+  const ZoneOrder down = {0, true, false}, up = {0, false, false};
+  const MorselShape shape = {500, kListBlocks};
+  const auto morsels = list->morsels(shape, down);
+  EXPECT_EQ(list->morsels(shape, down), morsels);
+  std::vector<const Segment*> descending;
+  for (const auto& morsel : morsels) {
+    EXPECT_TRUE(morsel->lasting);
+    for (const TakenSegment& taken : morsel->segments) descending.push_back(taken.segment.get());
+  }
+  std::vector<const Segment*> ascending;
+  for (const auto& morsel : list->morsels(shape, up))
+    for (const TakenSegment& taken : morsel->segments) ascending.push_back(taken.segment.get());
+  // Each segment has greater values than the one before it.
+  ASSERT_EQ(ascending.size(), list->segments().size());
+  for (size_t i = 0; i < ascending.size(); i++) EXPECT_EQ(ascending[i], list->segments()[i].segment.get());
+  EXPECT_TRUE(std::equal(ascending.rbegin(), ascending.rend(), descending.begin(), descending.end()));
+  EXPECT_NE(list->morsels(shape, down), morsels);
 }
 
 /* Of one segment a version has some blocks and another version others, with numbers between those. */

@@ -420,6 +420,9 @@ may_run_on(const TbDeviceInfo *info, int index, const TbWork *work)
 		return false;
 	if (is_gpu && work->program.inexact && !tb_guc_allow_inexact_math)
 		return false;
+	/* The service would try the GPU, and run it on the host. */
+	if (work->program.host_only)
+		return !is_gpu;
 	switch (tb_guc_device_choice())
 	{
 		case TB_CHOOSE_CPU:

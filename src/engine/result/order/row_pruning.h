@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "engine/device/row_limit.h"
-#include "engine/device/zone_order.h"
 #include "engine/result/plan/result_plan.h"
 
 namespace turbine {
@@ -53,7 +52,7 @@ class RowPruning final : public RowLimit {
   std::optional<FirstKey> first_key() const override;
   const ZoneOrder* zone_order() const override { return bound_ ? &bound_->order() : nullptr; }
   bool excludes(const Segment& segment, const std::vector<uint32_t>& columns) const override {
-    return bound_ && bound_->excludes(*segment.find(columns[bound_->order().column])->data);
+    return bound_ && bound_->noted() && bound_->excludes(*segment.find(columns[bound_->order().column])->data);
   }
 
  private:

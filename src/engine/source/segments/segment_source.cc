@@ -278,23 +278,6 @@ std::vector<uint8_t> SegmentSource::zone_columns() const {
   return flags;
 }
 
-/* The earlier the first rows of an order are seen, the more segments can be left out for them. */
-void SegmentSource::put_in_order(const Part& part, Segments& segments) const {
-  struct Place {
-    int64_t rank;
-    size_t number;
-  };
-  std::vector<Place> places;
-  places.reserve(segments.size());
-  for (const TakenSegment& taken : segments)
-    places.push_back({order_->first_rank(*taken.segment->find((*part.columns)[order_->column])->data), places.size()});
-  std::stable_sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.rank < b.rank; });
-  Segments ordered;
-  ordered.reserve(segments.size());
-  for (const Place& place : places) ordered.push_back(std::move(segments[place.number]));
-  segments = std::move(ordered);
-}
-
 /* Segments in another order than the file's are of a new range each time. */
 MorselShape SegmentSource::morsel_shape(const Part& part, const Device::SegmentShape& shape) const {
   return {shape.rows, part.nblocks / shape.tasks, order_ ? 0 : shape.range_blocks};
@@ -312,7 +295,8 @@ void SegmentSource::take_some(Part& part, Segments& segments, const Device::Segm
   Segments& to = rows_sink() ? part.waiting : part.rest;
   std::move(segments.begin(), segments.end(), std::back_inserter(to));
   if (rows_sink() || (order_ && !last)) return;
-  if (order_) put_in_order(part, part.rest);
+  // The earlier the first rows of an order are seen, the more segments can be left out for them.
+  if (order_) put_in_order(part.rest, *part.columns, *order_);
   run_tasks(cut_morsels(part.rest, part.columns, morsel_shape(part, shape), last));
 }
 
@@ -327,20 +311,47 @@ void SegmentSource::take_list(Part& part, const std::shared_ptr<const SegmentLis
   answer.add(list);
   part.list = kept;
   if (list.blocks() == part.nblocks && serves_list_ && serves_list_(kept)) return;
-  for (size_t i = 0; i < count && look; i++) {
-    const Excluded by = excluded(list.zones(i));
-    if (by == Excluded::kNot)
-      stay.push_back(i);
-    else
-      answer.exclude(list.segments()[i], by);
+  std::vector<Excluded> by(look ? count : 0);
+  for (size_t i = 0; i < by.size(); i++) {
+    by[i] = excluded(list.zones(i));
+    if (by[i] == Excluded::kNot) stay.push_back(i);
   }
-  const bool all = !look || stay.size() == count;
-  if (all && !order_) return run_tasks(list.morsels(cut));
+  if (!look || stay.size() == count) return run_tasks(order_ ? list.morsels(cut, *order_) : list.morsels(cut));
+  if (!order_ && list.rows() <= shape.remembered_rows) return take_remembered(part, by, cut, shape.told_rows, answer);
   Segments others;
-  if (all) others.assign(list.segments().begin(), list.segments().end());
-  for (size_t i = 0; i < stay.size() && !all; i++) others.push_back(list.segments()[stay[i]]);
-  if (order_) put_in_order(part, others);
+  for (const size_t i : stay) others.push_back(list.segments()[i]);
+  for (size_t i = 0; i < count; i++)
+    if (by[i] != Excluded::kNot) answer.exclude(list.segments()[i], by[i]);
+  if (order_) put_in_order(others, *part.columns, *order_);
   if (!others.empty()) run_tasks(cut_morsels(others, part.columns, cut, true));
+}
+
+/* A task that the device remembers is run as it is, unless nothing is left of it, or so little that to tell the device
+ * of that takes less. */
+void SegmentSource::take_remembered(const Part& part, std::span<const Excluded> by, const MorselShape& cut,
+                                    uint64_t told_rows, Answer& answer) {
+  const SegmentList& list = *part.list;
+  const uint64_t rows_of_segment = list.rows() / std::max<size_t>(by.size(), 1);
+  std::vector<std::shared_ptr<const SegmentMorsel>> tasks;
+  Segments others;
+  size_t first = 0;
+  for (const auto& morsel : list.morsels(cut)) {
+    const auto here = by.subspan(first, morsel->segments.size());
+    first += here.size();
+    const auto left = static_cast<uint64_t>(std::count(here.begin(), here.end(), Excluded::kNot));
+    if (left == here.size() || left * part.columns->size() * told_rows > here.size() * rows_of_segment) {
+      tasks.push_back(morsel);
+      continue;
+    }
+    for (size_t i = 0; i < here.size(); i++) {
+      if (here[i] == Excluded::kNot)
+        others.push_back(morsel->segments[i]);
+      else
+        answer.exclude(morsel->segments[i], here[i]);
+    }
+  }
+  for (auto& task : cut_morsels(others, part.columns, cut, true)) tasks.push_back(std::move(task));
+  run_tasks(std::move(tasks));
 }
 
 /* Segment by segment; what has been found is kept for the next query, unless the table changes all the time. */

@@ -16,10 +16,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "engine/device/device.h"
-#include "engine/device/zone_order.h"
+#include "engine/store/zone_order.h"
 #include "engine/source/source.h"
 #include "engine/source/heap/chunk_layouts.h"
 #include "engine/source/heap/mapped_files.h"
@@ -131,13 +132,14 @@ class SegmentSource final : public ChunkSource {
   enum class Excluded { kNot, kByFilter, kByJoin };
   template <class... Zones>
   Excluded excluded(const Zones&... zones) const;
-  void put_in_order(const Part& part, Segments& segments) const;
   MorselShape morsel_shape(const Part& part, const Device::SegmentShape& shape) const;
   void take_some(Part& part, Segments& segments, const Device::SegmentShape& shape, Answer& answer, bool last);
   std::shared_ptr<const SegmentMorsel> morsel_of(const ChunkRequest& chunk) const;
   void run_tasks(std::vector<std::shared_ptr<const SegmentMorsel>> morsels);
   void take_list(Part& part, const std::shared_ptr<const SegmentList>& kept, const Device::SegmentShape& shape,
                  Answer& answer);
+  void take_remembered(const Part& part, std::span<const Excluded> by, const MorselShape& cut, uint64_t told_rows,
+                       Answer& answer);
   bool renew_list(Part& part, const SegmentsRequest& request, const Device::SegmentShape& shape, Answer& answer);
   std::vector<uint8_t> changed_blocks(const StoredTable::Renewal& renewal, const SegmentsRequest& request,
                                       const PageLsns& pages, WorkerPool& readers) const;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <thread>
 
 #include "engine/device/host/join_table_build.h"
@@ -114,20 +115,25 @@ class TakenSegments : public ::testing::Test {
     return request;
   }
 
-  /* The values of the tasks' segments in their order, a task for each; `head_` is what the backend hears. */
-  std::vector<int32_t> values_of_tasks(SegmentSource& source) {
-    std::vector<int32_t> found;
+  /* `head_` is what the backend hears. */
+  std::vector<Task> tasks_of(SegmentSource& source, const Device::SegmentShape& shape) {
     testing::RecordingSink sink;
-    sink.shape = {.rows = 1, .tasks = 1};
+    sink.shape = shape;
     source.begin(sink);
     const auto taken = source.take(request(), ChunkLayouts());
-    for (const Task& task : sink.tasks) {
-      EXPECT_EQ(task.as<SegmentsInput>()->morsel->segments.size(), 1u);
-      found.push_back(kValues[task.as<SegmentsInput>()->morsel->segments[0].segment->first_block / TB_SEGMENT_BLOCKS]);
-    }
     EXPECT_EQ(taken.blocks, kBlocks);
     memcpy(&head_, taken.reply.data(), sizeof head_);
     EXPECT_EQ(head_.segments, std::size(kValues));
+    return std::move(sink.tasks);
+  }
+
+  /* The values of the tasks' segments in their order, a task for each. */
+  std::vector<int32_t> values_of_tasks(SegmentSource& source) {
+    std::vector<int32_t> found;
+    for (const Task& task : tasks_of(source, {.rows = 1, .tasks = 1})) {
+      EXPECT_EQ(task.as<SegmentsInput>()->morsel->segments.size(), 1u);
+      found.push_back(kValues[task.as<SegmentsInput>()->morsel->segments[0].segment->first_block / TB_SEGMENT_BLOCKS]);
+    }
     return found;
   }
 
@@ -156,6 +162,56 @@ TEST_F(TakenSegments, ComeInTheFilesOrderOrInTheQuerys) {
     EXPECT_EQ(values_of_tasks(down), descending);
     EXPECT_EQ(head_.excluded, 0u);
   }
+}
+
+TEST_F(TakenSegments, ComeInTheSameTasksEachTime) {
+  // They leave a list.
+  for (int run = 0; run < 2; run++) {
+    SegmentSource plain(store_, sums_, params_, {});
+    values_of_tasks(plain);
+  }
+  std::vector<std::shared_ptr<const SegmentMorsel>> before;
+  for (int run = 0; run < 2; run++) {
+    SegmentSource source(store_, sums_, params_, {});
+    source.visit_by({0, false, false});
+    std::vector<std::shared_ptr<const SegmentMorsel>> tasks;
+    for (const Task& task : tasks_of(source, {.rows = 300, .tasks = 1}))
+      tasks.push_back(task.as<SegmentsInput>()->morsel);
+    ASSERT_GT(tasks.size(), 2u);
+    EXPECT_TRUE(tasks[0]->lasting);
+    EXPECT_TRUE(run == 0 || tasks == before);
+    before = tasks;
+  }
+}
+
+/* In tasks of six segments: of the first none passes, of the second three, of the last all five. */
+TEST_F(TakenSegments, AreReadAsTheDeviceRemembersThem) {
+  testing::ProgramWriter w = testing::sum_program(false);
+  const uint32_t least = w.param(TB_TYPE_INT4);
+  w.filters.push_back(w.call(TB_FN_INT4GE, {0, least}));
+  const auto program = std::make_shared<const Program>(Program::parse(w.blob()));
+  const auto params = std::make_shared<const std::string>(testing::params_block({TbParam{0, {}, 0, 0, {100, 0}}}));
+  const auto lasting_sizes = [&](uint64_t remembered_rows, uint64_t told_rows) {
+    SegmentSource source(store_, program, params, {});
+    std::multimap<bool, size_t> sizes;
+    for (const Task& task : tasks_of(
+             source,
+             {.rows = 6 * TB_SEGMENT_BLOCKS, .tasks = 1, .remembered_rows = remembered_rows, .told_rows = told_rows})) {
+      const SegmentMorsel& morsel = *task.as<SegmentsInput>()->morsel;
+      sizes.emplace(morsel.lasting, morsel.segments.size());
+    }
+    return sizes;
+  };
+  using Sizes = std::multimap<bool, size_t>;
+  lasting_sizes(0, 0);  // leaves a list
+  EXPECT_EQ(lasting_sizes(0, 100), (Sizes{{false, 6}, {false, 2}}));
+  EXPECT_EQ(head_.excluded_by_filter, 9u);
+  EXPECT_EQ(lasting_sizes(kBlocks, 100), (Sizes{{false, 3}, {true, 5}}));
+  EXPECT_EQ(head_.excluded_by_filter, 9u);
+  EXPECT_EQ(lasting_sizes(kBlocks, 1000), (Sizes{{true, 6}, {true, 5}}));
+  EXPECT_EQ(head_.excluded_by_filter, 6u);
+  EXPECT_EQ(head_.excluded, 6 * TB_SEGMENT_BLOCKS);
+  EXPECT_EQ(lasting_sizes(kBlocks - 1, 1000), (Sizes{{false, 6}, {false, 2}}));
 }
 
 TEST_F(TakenSegments, WithoutAMatchAreExcluded) {

@@ -152,6 +152,7 @@ typedef struct TbProgramCost
 	int	   walked;	   /* attributes behind the first of variable width,
 						* up to the last of those columns */
 	bool   inexact;	   /* uses a TB_FN_INEXACT function */
+	bool   host_only;  /* has an aggregate without GPU code */
 	bool   rows;	   /* sink ROWS */
 	uint64 shape;	   /* a hash of the program: code is kept by shape */
 	uint64 attributes; /* of the table, that are decoded: TbAttributes of cache_advice.h */

@@ -309,6 +309,16 @@ estimate_decoding(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
 	cost->walked = count_walked(b, last_attnum);
 }
 
+/* As the compiler decides: require_supported in src/compiler/codegen/accumulators.cc. */
+static bool
+lacks_gpu_code(const TbAgg *agg)
+{
+	if (agg->kind == TB_AGG_SUM_INT)
+		return agg->type == TB_TYPE_INT8;
+	return (agg->kind == TB_AGG_MIN || agg->kind == TB_AGG_MAX) &&
+		(tb_type_is_text(agg->type) || agg->type == TB_TYPE_NUM128);
+}
+
 static void
 estimate(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
 {
@@ -338,6 +348,9 @@ estimate(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
 			cost->probes += expr_cost(b, lfirst_int(key));
 		cost->probes += expr_cost(b, join->join.residual);
 	}
+	/* Is there GPU code for it? */
+	for (uint32 i = 0; i < b->agg_list.count; i++)
+		cost->host_only |= lacks_gpu_code(&b->aggs[i]);
 	/* May a GPU's digits differ? */
 	for (uint32 i = 0; i < b->expr_list.count; i++)
 	{

@@ -14,6 +14,7 @@ namespace turbine {
 struct ZoneOrder {
   size_t column;  // of the source
   bool descending, nulls_first;
+  bool operator==(const ZoneOrder&) const = default;
 
   /* Ranks ascend as rows come. */
   static constexpr int64_t kFirst = std::numeric_limits<int64_t>::min();
