@@ -353,15 +353,20 @@ tb_grid_find(PlannerInfo *root, List *conditions, Relids outer, Relids inner, bo
 	return NULL;
 }
 
-bool
-tb_grid_leaves_pairs(PlannerInfo *root, const TbGridClause *clause)
+double
+tb_grid_left_share(PlannerInfo *root, const TbGridClause *clause)
 {
 	const Sample *sample = sample_of(root, clause->shape);
 
+	if (clause->by_boxes)
+		return 0;
 	if (clause->shapes)
-		return !clause->by_boxes;
-	/* Distances of a point to such are computed. */
-	return sample != NULL && sample->nothers + (clause->by_edges ? sample->nmulti : 0) > 0;
+		return 1;
+	/* Distances of a point to multipoints and multilines are computed. */
+	return sample == NULL || sample->nrows == 0 ?
+		0 :
+		(double) (sample->nothers + (clause->by_edges ? sample->nmulti : 0)) /
+			sample->nrows;
 }
 
 bool

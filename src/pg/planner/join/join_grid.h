@@ -38,9 +38,9 @@ extern RestrictInfo *tb_grid_find(PlannerInfo *root, List *conditions, Relids ou
 extern bool tb_grid_is_missed(PlannerInfo *root, List *conditions, Relids outer,
 							  Relids inner, bool shapes);
 
-/* Whether devices are known to leave pairs of it to PostGIS: some of the shapes are of
+/* The share of pairs that devices leave to PostGIS, as sampled shapes show it: those of
  * kinds that they do not decide. */
-extern bool tb_grid_leaves_pairs(PlannerInfo *root, const TbGridClause *clause);
+extern double tb_grid_left_share(PlannerInfo *root, const TbGridClause *clause);
 
 typedef struct TbGrid
 {

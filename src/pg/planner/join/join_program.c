@@ -400,6 +400,10 @@ leave_undecided(TbJoinProgram *program, JoinSide *side, SideJoin *join, List *cl
 							false);
 	*residual = tb_builder_expr(side->t.builder, TB_EXPR_POSSIBLE, boolean, 0, nargs, args,
 								false);
+	undecided->share = Max(undecided->share,
+						   join->grid != NULL ?
+							   tb_grid_left_share(program->root, &join->grid->clause) :
+							   tb_compares_boxes((Node *) clauses));
 	undecided->flags = lappend(undecided->flags, flag);
 	undecided->conditions = list_concat(undecided->conditions, clauses);
 }
@@ -461,7 +465,7 @@ begin_grid(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids outer)
 		return true;
 	/* PostgreSQL can do what comes next over the join's rows. */
 	if (program->undecided == NULL && has_row_for_pair(side, join) &&
-		tb_grid_leaves_pairs(program->root, &clause))
+		tb_grid_left_share(program->root, &clause) > 0)
 		return refuse_program(program,
 							  "devices leave pairs with some of the shapes to PostGIS");
 	join->grid = tb_grid_choose(program->root, &clause, side->tree->probe_side->rows,
