@@ -313,6 +313,8 @@ split_clause(const RestrictInfo *rinfo, Relids outer, Relids inner, TbGridClause
 	}
 	clause->by_edges = edge_kind(rinfo->clause, clause, &kind);
 	clause->by_boxes = IsA(rinfo->clause, OpExpr); /* && */
+	clause->by_geos = IsA(rinfo->clause, FuncExpr) &&
+		tb_is_geos_predicate(((FuncExpr *) rinfo->clause)->funcid);
 	clause->shapes = false;
 	return bms_is_subset(pull_varnos(NULL, (Node *) clause->point), outer) &&
 		bms_is_subset(pull_varnos(NULL, (Node *) clause->shape), inner) &&
@@ -360,7 +362,7 @@ tb_grid_left_share(PlannerInfo *root, const TbGridClause *clause)
 
 	if (clause->by_boxes)
 		return 0;
-	if (clause->shapes)
+	if (clause->shapes || clause->by_geos)
 		return 1;
 	/* Distances of a point to multipoints and multilines are computed. */
 	return sample == NULL || sample->nrows == 0 ?

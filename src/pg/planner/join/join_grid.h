@@ -19,6 +19,7 @@ typedef struct TbGridClause
 	double radius;
 	bool   by_edges; /* those of the shape in the point's cell decide it */
 	bool   by_boxes; /* boxes decide it */
+	bool   by_geos;	 /* PostGIS decides it, whatever the shapes are */
 	bool   shapes;	 /* of the outer side's rows there is one for each cell */
 } TbGridClause;
 

@@ -417,16 +417,17 @@ add_residual(TbJoinProgram *program, JoinSide *side, SideJoin *join, List *claus
 
 	/* Of a semijoin's or antijoin's columns nothing may be used again elsewhere. */
 	join->matching = true;
+	side->t.leaves_undecided = program->undecided != NULL && has_row_for_pair(side, join);
 	ok = join->grid != NULL ? tb_grid_residual(join->grid, clauses, &side->t, join->index,
 											   &join->inner->t, residual) :
 							  tb_translate(&side->t, make_ands_explicit(clauses), residual);
 	join->matching = false;
 	side->t.shared = shared;
 	join->shown->others = clauses;
-	if (ok && program->undecided != NULL && has_row_for_pair(side, join) &&
-		tb_builder_may_raise(side->t.builder, residual) &&
+	if (ok && side->t.leaves_undecided && tb_builder_may_raise(side->t.builder, residual) &&
 		tb_calls_postgis((Node *) clauses))
 		leave_undecided(program, side, join, clauses, residual);
+	side->t.leaves_undecided = false;
 	return ok || refuse_program(program, side->t.reason);
 }
 
