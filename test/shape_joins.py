@@ -122,10 +122,10 @@ def check_scales(checks):
     for scale, shift in (("1e-9", "0"), ("1e6", "-5e11"), ("1e-2", "1e3"), ("1e40", "0")):
         checks.plain.query("DROP TABLE IF EXISTS a, b")
         for table, side in (("a", 1), ("b", 0.5)):
-            checks.plain.query(f"CREATE TABLE {table} AS SELECT i AS id, CASE WHEN i % 7 = 3 THEN st_makepoint({shift} + {scale} * (i % 20), "
-                               f"{shift} + {scale} * (i / 20)) ELSE st_makeenvelope({shift} + {scale} * (i % 20), {shift} + {scale} * (i / 20), "
-                               f"{shift} + {scale} * (i % 20 + {side}), {shift} + {scale} * (i / 20 + {side})) END AS g "
-                               "FROM generate_series(0, 399) i")
+            x, y = f"{shift} + {scale} * (i % 20)", f"{shift} + {scale} * (i / 20)"
+            to_x, to_y = f"{shift} + {scale} * (i % 20 + {side})", f"{shift} + {scale} * (i / 20 + {side})"
+            checks.plain.query(f"CREATE TABLE {table} AS SELECT i AS id, CASE WHEN i % 7 = 3 THEN st_makepoint({x}, {y}) "
+                               f"ELSE st_makeenvelope({x}, {y}, {to_x}, {to_y}) END AS g FROM generate_series(0, 399) i")
         checks.plain.query("VACUUM ANALYZE a, b")
         for on in ("st_touches(a.g, b.g)", "st_intersects(b.g, a.g)"):
             checks.compare(f"SELECT a.id, b.id FROM a JOIN b ON {on}", True)
@@ -139,7 +139,8 @@ def check_what_no_grid_places(checks):
                            f"{shift} + i % 20 + 0.5, {shift} + i / 20 + 0.5) AS g FROM generate_series(0, 399) i")
     checks.plain.query("VACUUM ANALYZE a, b")
     sql = "SELECT a.id, b.id FROM a JOIN b ON st_intersects(a.g, b.g)"
-    for table, shape in (("a", "postgis_dropbbox(g)"), ("b", "postgis_dropbbox(g)"), ("a", "st_makeline(st_makepoint(0, 'NaN'), st_makepoint(9, 2))"),
+    for table, shape in (("a", "postgis_dropbbox(g)"), ("b", "postgis_dropbbox(g)"),
+                         ("a", "st_makeline(st_makepoint(0, 'NaN'), st_makepoint(9, 2))"),
                          ("b", "st_makeline(st_makepoint(0, 'NaN'), st_makepoint(5, 5))"),
                          ("a", "st_makeenvelope(-1e9, -1e9, 1e9, 1e9)"),
                          ("b", "st_makeenvelope(-1e9, -1e9, 1e9, 1e9)"), ("b", "st_setsrid(g, 4326)"), ("a", "NULL")):
