@@ -95,6 +95,7 @@ NEEDS_geometry-pairs := neighbour-packages
 NEEDS_gpu-geometry-pairs := neighbour-packages
 NEEDS_spatial-joins := neighbour-packages
 NEEDS_shape-joins := neighbour-packages
+NEEDS_gpu-shape-joins := neighbour-packages
 NEEDS_geo-files := neighbour-packages
 NEEDS_packages := packaging-packages
 

@@ -235,6 +235,11 @@ SUITES = {
             "--rounds", "1"],
         "joins of points with shapes by a grid on a GPU give PostGIS's answers",
         ("--rounds", "40")),
+    "gpu-shape-joins": Suite(
+        PYTHON + ["test/on_stand_in.py", "--seed", "7", "--kernels", "tb_probe,tb_project", "shape_joins.py", "--device", "gpu",
+            "--rounds", "1"],
+        "joins whose pairs a GPU cannot decide stay on the GPU, and PostGIS decides these pairs",
+        ("--rounds", "10")),
     "gpu-joins": Suite(
         PYTHON + ["test/on_stand_in.py", "--seed", "3", "join_fuzz.py", "--device", "gpu", "--seed", "2001", "--queries", "1000"],
         "random joins on a GPU give PostgreSQL's answers",

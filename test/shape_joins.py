@@ -117,6 +117,40 @@ def check_figures(checks):
     checks.note(sql, None if "GpuGiSTJoin" in [join["Join"] for join in joins(plan)] else f"no grid in {plan}")
 
 
+def check_scales(checks):
+    """Cells far from the origin, and of any size; shapes that touch at their corners, and are points of boxes."""
+    for scale, shift in (("1e-9", "0"), ("1e6", "-5e11"), ("1e-2", "1e3"), ("1e40", "0")):
+        checks.plain.query("DROP TABLE IF EXISTS a, b")
+        for table, side in (("a", 1), ("b", 0.5)):
+            x, y = f"{shift} + {scale} * (i % 20)", f"{shift} + {scale} * (i / 20)"
+            to_x, to_y = f"{shift} + {scale} * (i % 20 + {side})", f"{shift} + {scale} * (i / 20 + {side})"
+            checks.plain.query(f"CREATE TABLE {table} AS SELECT i AS id, CASE WHEN i % 7 = 3 THEN st_makepoint({x}, {y}) "
+                               f"ELSE st_makeenvelope({x}, {y}, {to_x}, {to_y}) END AS g FROM generate_series(0, 399) i")
+        checks.plain.query("VACUUM ANALYZE a, b")
+        for on in ("st_touches(a.g, b.g)", "st_intersects(b.g, a.g)"):
+            checks.compare(f"SELECT a.id, b.id FROM a JOIN b ON {on}", True)
+
+
+def check_what_no_grid_places(checks):
+    """No box, NaN, two SRIDs, cells without end: PostgreSQL's plan runs, and errors are PostGIS's."""
+    checks.plain.query("DROP TABLE IF EXISTS a, b")
+    for table, shift in (("a", 0), ("b", 0.25)):
+        checks.plain.query(f"CREATE TABLE {table} AS SELECT i AS id, st_makeenvelope({shift} + i % 20, {shift} + i / 20, "
+                           f"{shift} + i % 20 + 0.5, {shift} + i / 20 + 0.5) AS g FROM generate_series(0, 399) i")
+    checks.plain.query("VACUUM ANALYZE a, b")
+    sql = "SELECT a.id, b.id FROM a JOIN b ON st_intersects(a.g, b.g)"
+    for table, shape in (("a", "postgis_dropbbox(g)"), ("b", "postgis_dropbbox(g)"),
+                         ("a", "st_makeline(st_makepoint(0, 'NaN'), st_makepoint(9, 2))"),
+                         ("b", "st_makeline(st_makepoint(0, 'NaN'), st_makepoint(5, 5))"),
+                         ("a", "st_makeenvelope(-1e9, -1e9, 1e9, 1e9)"),
+                         ("b", "st_makeenvelope(-1e9, -1e9, 1e9, 1e9)"), ("b", "st_setsrid(g, 4326)"), ("a", "NULL")):
+        checks.plain.query(f"CREATE TABLE kept AS SELECT * FROM {table} WHERE id = 77")
+        checks.plain.query(f"UPDATE {table} SET g = {shape} WHERE id = 77")
+        checks.compare(sql)
+        checks.plain.query(f"UPDATE {table} SET g = (SELECT g FROM kept) WHERE id = 77")
+        checks.plain.query("DROP TABLE kept")
+
+
 def check_points(checks, seed):
     load_points(checks.plain, random.Random(seed))
     for query in POINTS:
@@ -163,6 +197,8 @@ def main():
         checks = Checks(server, options)
         check_pairs(checks, options.rounds, options.seed)
         check_figures(checks)
+        check_scales(checks)
+        check_what_no_grid_places(checks)
         check_points(checks, options.seed)
         print(f"{checks.grids} queries had a grid, {checks.in_vain} of them fell back", flush=True)
     print(f"{checks.passed} passed, {checks.failed} failed")

@@ -1,6 +1,6 @@
 /*
- * undecided_test.cc - what PostgreSQL decides: rows of a ROWS program whose conjuncts on geometries raise are marked, in
- * order, and no later conjunct is asked; POSSIBLE and UNDECIDED make the errors of a condition values.
+ * undecided_test.cc - what PostgreSQL decides: rows of a ROWS program whose conjuncts on geometries raise are marked,
+ * in order, and no later conjunct is asked; POSSIBLE and UNDECIDED make the errors of a condition values.
  */
 #include <gtest/gtest.h>
 
@@ -108,8 +108,7 @@ TEST(Undecided, ErrorsAreValues) {
     if (where) operands.push_back(p.negated(p.call(TB_FN_ST_INTERSECTS, 2)));
     const uint32_t undecided = p.w.expr(TB_EXPR_UNDECIDED, TB_TYPE_BOOL, 0, 0, operands);
     const uint32_t possible = p.w.expr(TB_EXPR_POSSIBLE, TB_TYPE_BOOL, 0, 0, operands);
-    for (uint32_t expr : {undecided, possible})
-      p.w.exprs[expr].flags = expr == possible && where ? TB_EX_RAISES : 0;
+    for (uint32_t expr : {undecided, possible}) p.w.exprs[expr].flags = expr == possible && where ? TB_EX_RAISES : 0;
     p.w.outputs = {p.x, possible, undecided};
     const CompiledPipeline code(p.w.blob(TB_SINK_PROJECT));
     const std::string params = p.params();
@@ -131,8 +130,8 @@ TEST(Undecided, ErrorsAreValues) {
   // Where the second operand is false, the error is one.
   PointWriter p;
   const uint32_t touches = p.call(TB_FN_ST_TOUCHES, 5);
-  p.w.outputs = {p.w.expr(TB_EXPR_POSSIBLE, TB_TYPE_BOOL, TB_EX_RAISES, 0,
-                          {touches, p.negated(p.call(TB_FN_ST_INTERSECTS, 5))})};
+  p.w.outputs = {
+      p.w.expr(TB_EXPR_POSSIBLE, TB_TYPE_BOOL, TB_EX_RAISES, 0, {touches, p.negated(p.call(TB_FN_ST_INTERSECTS, 5))})};
   const CompiledPipeline code(p.w.blob(TB_SINK_PROJECT));
   const std::string params = p.params();
   for (double value : {4.0, 5.0}) {

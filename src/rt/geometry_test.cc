@@ -114,7 +114,8 @@ const Coordinates kHole = {{1, 1}, {1, 2}, {2, 2}, {2, 1}, {1, 1}};
 
 /* Boxes decide shapes that are apart; all that is near is PostgreSQL's. */
 TEST(Geometry, PairsThatGeosDecides) {
-  const std::string square = serialized_polygon({kSquare}), other = serialized_polygon({{{5, 0}, {9, 0}, {9, 4}, {5, 0}}});
+  const std::string square = serialized_polygon({kSquare}),
+                    other = serialized_polygon({{{5, 0}, {9, 0}, {9, 4}, {5, 0}}});
   const std::string touching = serialized_polygon({{{4, 0}, {9, 0}, {9, 4}, {4, 0}}});
   const std::string empty = serialized_polygon({}), elsewhere = serialized_polygon({kSquare}, 4326);
   const std::string nan = serialized_line({{0, 0}, {NAN, 1}}), far = serialized_line({{0, 0}, {1e39, 1}});

@@ -20,10 +20,12 @@
 #include "pg/nodes/join/projection.h"
 #include "pg/nodes/offer/offer.h"
 #include "pg/planner/join/join_read.h"
+#include "pg/planner/postgres/postgres_time.h"
 #include "pg/planner/postgres/rivals.h"
 #include "pg/planner/join/serial_paths.h"
 #include "pg/planner/planning.h"
 #include "pg/settings/guc.h"
+#include "pg/source/heap/feeders/feeder_count.h"
 #include "pg/stage/plan_private.h"
 
 static Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
@@ -71,7 +73,7 @@ tb_join_cost(List *stages, Path *path)
 }
 
 static CustomPath *
-make_path(RelOptInfo *rel, TbProjection *plan)
+make_path(PlannerInfo *root, RelOptInfo *rel, TbProjection *plan)
 {
 	CustomPath *path = tb_offer_make_path(rel, rel->reltarget, rel->rows,
 										  CUSTOMPATH_SUPPORT_PROJECTION,
@@ -80,6 +82,9 @@ make_path(RelOptInfo *rel, TbProjection *plan)
 										  plan, &path_methods);
 
 	tb_join_cost(plan->stages, &path->path);
+	if (plan->filter != NULL)
+		path->path.total_cost += rel->rows * plan->marked *
+			tb_postgres_expression_us(root, (Node *) plan->filter) / TB_US_PER_UNIT;
 	return path;
 }
 
@@ -97,7 +102,7 @@ consider(PlannerInfo *root, RelOptInfo *rel, const char *part)
 	}
 	if (!tb_offer_finds_device(&((TbStage *) llast(plan->stages))->info.work, part))
 		return NULL;
-	return make_path(rel, plan);
+	return make_path(root, rel, plan);
 }
 
 void

@@ -120,6 +120,7 @@ add_undecided(TbTranslator *t, TbProjection *projection, const TbUndecided *unde
 	ListCell *lc;
 
 	make_filter(projection, undecided->conditions);
+	projection->marked = undecided->share;
 	projection->outputs = repalloc(projection->outputs,
 								   sizeof(TbOutput) * (count + list_length(vars) + 1));
 	projection->exprs = lappend(list_copy(projection->exprs), projection->mark);

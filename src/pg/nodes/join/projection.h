@@ -18,6 +18,7 @@ typedef struct TbProjection
 	TbOutput *outputs; /* one an expression */
 	Expr *filter; /* over them: of rows that devices left undecided; NULL: there are none */
 	Expr *mark;	  /* of exprs: true in such a row */
+	double marked; /* estimate: the share of such rows */
 } TbProjection;
 
 /*

@@ -144,6 +144,7 @@ analyze(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part
 
 	/* Filters that go to the device. */
 	tb_translator_init(&t, root, rel->relid, RelationGetDescr(relation));
+	t.leaves_undecided = true;
 	plan->relid = rte->relid;
 	plan->device_clauses = translate_clauses(&t, tb_ordered_clauses(root, rel), part);
 	if (plan->device_clauses != NIL)

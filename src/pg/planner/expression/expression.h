@@ -23,6 +23,8 @@ struct TbTranslator
 	TbBuilder	*builder;
 	const char	*reason; /* of the last refusal */
 
+	/* PostgreSQL evaluates conditions for rows of which devices can not decide them. */
+	bool  leaves_undecided;
 	/* Columns of other tables; NULL: there are none. Sets t->reason on refusal. */
 	bool  (*resolve)(struct TbTranslator *t, Var *var, TbValue *value);
 	void *resolver; /* for its use */

@@ -27,6 +27,7 @@
 
 #include "pg/compat/pg18.h"
 #include "pg/convert/function_lookup.h"
+#include "pg/planner/expression/geometry_clause.h"
 #include "pg/convert/numeric_format.h"
 #include "pg/convert/zone_transitions.h"
 #include "pg/planner/expression/collation_order.h"
@@ -616,6 +617,9 @@ tb_translate_call(TbTranslator *t, Oid funcid, Oid collation, List *args, TbValu
 	if (!tb_function_is_known(funcid) && funcid != F_NUMERIC_NUMERIC_INT4 &&
 		funcid != F_ROUND_NUMERIC_INT4 && funcid != F_NUMERIC_UPLUS)
 		return refuse_function(t, funcid);
+	if (!t->leaves_undecided && tb_is_geos_predicate(funcid))
+		return tb_refuse(t, "PostGIS decides function %s of shapes near each other",
+						 format_procedure(funcid));
 	foreach(lc, args)
 	{
 		if (!tb_translate(t, lfirst(lc), &values[nargs++]))

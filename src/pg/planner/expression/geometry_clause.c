@@ -141,6 +141,14 @@ is_among(const char *name, const char *const *names, int count)
 	return false;
 }
 
+bool
+tb_is_geos_predicate(Oid funcid)
+{
+	const char *name = funcid < FirstNormalObjectId ? NULL : tb_postgis_name(funcid);
+
+	return name != NULL && is_among(name, geos_predicates, lengthof(geos_predicates));
+}
+
 static bool
 compares_boxes(Node *node, void *context)
 {

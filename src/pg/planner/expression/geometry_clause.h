@@ -15,6 +15,10 @@ extern bool tb_calls_postgis(Node *node);
  * among its arguments, as far as their types and functions say. */
 extern bool tb_compares_boxes(Node *node);
 
+/* Whether GEOS decides the predicate for all shapes, so that devices only reject pairs
+ * whose boxes are apart. */
+extern bool tb_is_geos_predicate(Oid funcid);
+
 /* The name of the function, one of PostGIS's that the catalogue has; NULL: it is none. */
 extern const char *tb_postgis_name(Oid funcid);
 

@@ -313,6 +313,8 @@ split_clause(const RestrictInfo *rinfo, Relids outer, Relids inner, TbGridClause
 	}
 	clause->by_edges = edge_kind(rinfo->clause, clause, &kind);
 	clause->by_boxes = IsA(rinfo->clause, OpExpr); /* && */
+	clause->by_geos = IsA(rinfo->clause, FuncExpr) &&
+		tb_is_geos_predicate(((FuncExpr *) rinfo->clause)->funcid);
 	clause->shapes = false;
 	return bms_is_subset(pull_varnos(NULL, (Node *) clause->point), outer) &&
 		bms_is_subset(pull_varnos(NULL, (Node *) clause->shape), inner) &&
@@ -353,15 +355,20 @@ tb_grid_find(PlannerInfo *root, List *conditions, Relids outer, Relids inner, bo
 	return NULL;
 }
 
-bool
-tb_grid_leaves_pairs(PlannerInfo *root, const TbGridClause *clause)
+double
+tb_grid_left_share(PlannerInfo *root, const TbGridClause *clause)
 {
 	const Sample *sample = sample_of(root, clause->shape);
 
-	if (clause->shapes)
-		return !clause->by_boxes;
-	/* Distances of a point to such are computed. */
-	return sample != NULL && sample->nothers + (clause->by_edges ? sample->nmulti : 0) > 0;
+	if (clause->by_boxes)
+		return 0;
+	if (clause->shapes || clause->by_geos)
+		return 1;
+	/* Distances of a point to multipoints and multilines are computed. */
+	return sample == NULL || sample->nrows == 0 ?
+		0 :
+		(double) (sample->nothers + (clause->by_edges ? sample->nmulti : 0)) /
+			sample->nrows;
 }
 
 bool

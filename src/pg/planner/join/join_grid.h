@@ -19,6 +19,7 @@ typedef struct TbGridClause
 	double radius;
 	bool   by_edges; /* those of the shape in the point's cell decide it */
 	bool   by_boxes; /* boxes decide it */
+	bool   by_geos;	 /* PostGIS decides it, whatever the shapes are */
 	bool   shapes;	 /* of the outer side's rows there is one for each cell */
 } TbGridClause;
 
@@ -38,9 +39,9 @@ extern RestrictInfo *tb_grid_find(PlannerInfo *root, List *conditions, Relids ou
 extern bool tb_grid_is_missed(PlannerInfo *root, List *conditions, Relids outer,
 							  Relids inner, bool shapes);
 
-/* Whether devices are known to leave pairs of it to PostGIS: some of the shapes are of
+/* The share of pairs that devices leave to PostGIS, as sampled shapes show it: those of
  * kinds that they do not decide. */
-extern bool tb_grid_leaves_pairs(PlannerInfo *root, const TbGridClause *clause);
+extern double tb_grid_left_share(PlannerInfo *root, const TbGridClause *clause);
 
 typedef struct TbGrid
 {

@@ -400,6 +400,10 @@ leave_undecided(TbJoinProgram *program, JoinSide *side, SideJoin *join, List *cl
 							false);
 	*residual = tb_builder_expr(side->t.builder, TB_EXPR_POSSIBLE, boolean, 0, nargs, args,
 								false);
+	undecided->share = Max(undecided->share,
+						   join->grid != NULL ?
+							   tb_grid_left_share(program->root, &join->grid->clause) :
+							   tb_compares_boxes((Node *) clauses));
 	undecided->flags = lappend(undecided->flags, flag);
 	undecided->conditions = list_concat(undecided->conditions, clauses);
 }
@@ -413,16 +417,17 @@ add_residual(TbJoinProgram *program, JoinSide *side, SideJoin *join, List *claus
 
 	/* Of a semijoin's or antijoin's columns nothing may be used again elsewhere. */
 	join->matching = true;
+	side->t.leaves_undecided = program->undecided != NULL && has_row_for_pair(side, join);
 	ok = join->grid != NULL ? tb_grid_residual(join->grid, clauses, &side->t, join->index,
 											   &join->inner->t, residual) :
 							  tb_translate(&side->t, make_ands_explicit(clauses), residual);
 	join->matching = false;
 	side->t.shared = shared;
 	join->shown->others = clauses;
-	if (ok && program->undecided != NULL && has_row_for_pair(side, join) &&
-		tb_builder_may_raise(side->t.builder, residual) &&
+	if (ok && side->t.leaves_undecided && tb_builder_may_raise(side->t.builder, residual) &&
 		tb_calls_postgis((Node *) clauses))
 		leave_undecided(program, side, join, clauses, residual);
+	side->t.leaves_undecided = false;
 	return ok || refuse_program(program, side->t.reason);
 }
 
@@ -461,7 +466,7 @@ begin_grid(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids outer)
 		return true;
 	/* PostgreSQL can do what comes next over the join's rows. */
 	if (program->undecided == NULL && has_row_for_pair(side, join) &&
-		tb_grid_leaves_pairs(program->root, &clause))
+		tb_grid_left_share(program->root, &clause) > 0)
 		return refuse_program(program,
 							  "devices leave pairs with some of the shapes to PostGIS");
 	join->grid = tb_grid_choose(program->root, &clause, side->tree->probe_side->rows,

@@ -20,9 +20,10 @@ typedef struct TbJoinProgram TbJoinProgram;
  */
 typedef struct TbUndecided
 {
-	List *conditions; /* Expr, in PostgreSQL's order */
-	List *flags;	  /* TbValue *, of the main program: whether the row is undecided */
-	List *shapes;	  /* TbUndecidedShape *: columns that are known only of such rows */
+	List  *conditions; /* Expr, in PostgreSQL's order */
+	List  *flags;	   /* TbValue *, of the main program: whether the row is undecided */
+	List  *shapes;	   /* TbUndecidedShape *: columns that are known only of such rows */
+	double share;	   /* estimate: of the rows that come out */
 } TbUndecided;
 
 typedef struct TbUndecidedShape

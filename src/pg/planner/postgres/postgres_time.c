@@ -201,13 +201,19 @@ add_time(Node *node, Evaluation *evaluation)
 	return expression_tree_walker(node, add_time, evaluation);
 }
 
-static double
-clause_ns(PlannerInfo *root, const RestrictInfo *filter)
+double
+tb_postgres_expression_us(PlannerInfo *root, Node *expr)
 {
 	Evaluation evaluation = {.root = root};
 
-	(void) add_time((Node *) filter->clause, &evaluation);
-	return evaluation.ns;
+	(void) add_time(expr, &evaluation);
+	return evaluation.ns / 1000.0;
+}
+
+static double
+clause_ns(PlannerInfo *root, const RestrictInfo *filter)
+{
+	return tb_postgres_expression_us(root, (Node *) filter->clause) * 1000.0;
 }
 
 static AttrNumber

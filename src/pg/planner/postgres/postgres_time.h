@@ -23,6 +23,9 @@
 extern double tb_postgres_filters_us(PlannerInfo *root, const RelOptInfo *rel,
 									 List *filters);
 
+/* Microseconds of one evaluation of an expression, without the walk over tuples. */
+extern double tb_postgres_expression_us(PlannerInfo *root, Node *expr);
+
 /* Processes that share a parallel scan: workers, and the leader as far as PostgreSQL counts
  * on it; `busy`: but not more than there are processors. */
 extern double tb_postgres_processes(int workers);
