@@ -108,14 +108,20 @@ def write_files(session, points, polygons):
     polygons.write_text("\n".join(f"{i}|{g}" for i, g in session.query("SELECT id, st_astext(g, 17) FROM polygons")), encoding="ascii")
 
 
-def processor_seconds(pid):
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def processor_seconds(pid, of_children=False):
+    """Of a process, or of its children that have ended."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rsplit(")", 1)[1].split()
+    first = 13 if of_children else 11
+    return (int(fields[first]) + int(fields[first + 1])) / os.sysconf("SC_CLK_TCK")
+
+
+def postmaster_of(session):
+    return int(Path(session.value("SHOW data_directory"), "postmaster.pid").read_text(encoding="ascii").split()[0])
 
 
 def service_of(session):
     """The process of turbined below the session's server."""
-    postmaster = int(Path(session.value("SHOW data_directory"), "postmaster.pid").read_text(encoding="ascii").split()[0])
+    postmaster = postmaster_of(session)
     parents = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -284,14 +290,20 @@ def main():
             engines[name], processes[name] = other.run, other.process.pid
         times, processor_times = {name: [] for name in engines}, {}
         found = {name: run() for name, run in engines.items()}
-        processes["pg_turbine"] = service_of(plain)
+        # What each engine has taken: PostgreSQL's workers are children of the postmaster.
+        backends = {name: int(session.value("SELECT pg_backend_pid()")) for name, session in (("pg_turbine", ours), ("PostGIS", plain))}
+        service, postmaster = service_of(plain), postmaster_of(plain)
+        taken_by = {name: lambda pid=pid: processor_seconds(pid) for name, pid in processes.items()}
+        taken_by["PostGIS"] = lambda: processor_seconds(backends["PostGIS"]) + processor_seconds(postmaster, of_children=True)
+        if service:
+            taken_by["pg_turbine"] = lambda: processor_seconds(service) + processor_seconds(backends["pg_turbine"])
         print("first run: " + ", ".join(f"{name} {seconds * 1000:.0f} ms" for name, (seconds, _) in found.items()), flush=True)
         for _ in range(options.runs):
             for name, run in engines.items():
-                before = processor_seconds(processes[name]) if processes.get(name) else 0
+                before = taken_by[name]() if name in taken_by else 0
                 times[name].append(run()[0])
-                if processes.get(name):
-                    processor_times.setdefault(name, []).append(processor_seconds(processes[name]) - before)
+                if name in taken_by:
+                    processor_times.setdefault(name, []).append(taken_by[name]() - before)
         print("\n".join(row[0] for row in ours.query("EXPLAIN (ANALYZE, COSTS OFF) " + SQL)), flush=True)
         base = statistics.median(times["pg_turbine"])
         for name, taken in times.items():

@@ -210,6 +210,10 @@ SUITES = {
         PYTHON + ["test/on_stand_in.py", "--seed", "4", "geometry.py", "--device", "gpu", "--pairs", "400"],
         "PostGIS's functions on a GPU give PostGIS's bits",
         ("--pairs", "4000")),
+    "gpu-geography": Suite(
+        PYTHON + ["test/on_stand_in.py", "--seed", "6", "geography.py", "--device", "gpu", "--pairs", "400"],
+        "distances on the spheroid are decided on a GPU as PostGIS does, or left to it",
+        ("--pairs", "4000")),
     "gpu-spatial-joins": Suite(
         PYTHON + ["test/on_stand_in.py", "--seed", "5", "--kernels", "tb_probe,tb_project", "spatial_joins.py", "--device", "gpu",
             "--rounds", "1"],
