@@ -10,6 +10,8 @@ With --arrow-file the points are in an Arrow file, as GeoArrow's native coordina
 tile the area (tiled_points.py), so the answer is known. Prints the first run, which reads the file, and later ones over the
 column cache, on --device and, with --beside, on the processor's cores beside it. --folder has the cluster and the file: 16
 bytes a point, and 400 a polygon.
+With --trips the tables are SpatialBench's trips and buildings (spatial_trips.py), made by --spatialbench, the program of the
+wheel spatialbench-cli; the scale factors are --trips and --buildings.
 Needs python3, PostGIS and the built tree; --arrow-file a Python with pyarrow and numpy. Called by hand.
 """
 
@@ -106,14 +108,20 @@ def write_files(session, points, polygons):
     polygons.write_text("\n".join(f"{i}|{g}" for i, g in session.query("SELECT id, st_astext(g, 17) FROM polygons")), encoding="ascii")
 
 
-def processor_seconds(pid):
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def processor_seconds(pid, of_children=False):
+    """Of a process, or of its children that have ended."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rsplit(")", 1)[1].split()
+    first = 13 if of_children else 11
+    return (int(fields[first]) + int(fields[first + 1])) / os.sysconf("SC_CLK_TCK")
+
+
+def postmaster_of(session):
+    return int(Path(session.value("SHOW data_directory"), "postmaster.pid").read_text(encoding="ascii").split()[0])
 
 
 def service_of(session):
     """The process of turbined below the session's server."""
-    postmaster = int(Path(session.value("SHOW data_directory"), "postmaster.pid").read_text(encoding="ascii").split()[0])
+    postmaster = postmaster_of(session)
     parents = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -132,12 +140,12 @@ def service_of(session):
 class Other:
     """Another engine, in a process of its own."""
 
-    def __init__(self, python, program, points, polygons):
-        self.process = subprocess.Popen([python, "-c", program, str(points), str(polygons)], stdin=subprocess.PIPE,
+    def __init__(self, python, program, *arguments):
+        self.process = subprocess.Popen([python, "-c", program, *map(str, arguments)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
 
-    def run(self):
-        self.process.stdin.write("\n")
+    def run(self, query=""):
+        self.process.stdin.write(query + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         while line and not line.startswith("["):
@@ -200,6 +208,42 @@ def run_over_file(server, folder, options):
     return 1 if wrong or fallbacks else 0
 
 
+def run_over_trips(server, folder, options):
+    """0 if all answers are equal."""
+    import spatial_trips  # noqa: PLC0415 - of this mode
+    spatial_trips.generate(options.spatialbench, folder, options.trips, options.buildings)
+    with server.connect() as session:
+        spatial_trips.load(session, folder)
+        print(", ".join(f"{session.value(f'SELECT count(*) FROM {name}')} rows in {name}" for name in spatial_trips.TABLES), flush=True)
+    plain = server.connect(settings=POSTGIS)
+    ours = server.connect(settings={"pg_turbine.enabled": "on", "pg_turbine.device": options.device})
+
+    def timed(session, name):
+        began = time.perf_counter()
+        rows = spatial_trips.rows_of(session, name)
+        return time.perf_counter() - began, [rows]
+
+    engines = {"pg_turbine": lambda name: timed(ours, name), "PostGIS": lambda name: timed(plain, name)}
+    if options.others_python:
+        engines["DuckDB"] = Other(options.others_python, spatial_trips.DUCKDB, spatial_trips.arguments_of_duckdb(folder)).run
+    wrong = 0
+    for name in spatial_trips.QUERIES:
+        # Columns are loaded in the background, and code is compiled, before the second run.
+        answers = [{engine: run(name)[1] for engine, run in engines.items()} for _ in range(3)]
+        times = {engine: [] for engine in engines}
+        for _ in range(options.runs):
+            for engine, run in engines.items():
+                times[engine].append(run(name)[0])
+        differ = [engine for found in answers for engine in engines if found[engine] != found["PostGIS"]]
+        wrong += len(differ)
+        plan = [row[0].strip() for row in ours.query("EXPLAIN (COSTS OFF) " + spatial_trips.sql_of(name))]
+        node = next((line for line in plan if "GpuGiSTJoin" in line or "Custom Scan" in line), plan[0])
+        print(f"{name} ({len(answers[0]['PostGIS'][0])} rows, {node}): "
+              + ", ".join(f"{engine} {statistics.median(taken) * 1000:.0f} ms" for engine, taken in times.items())
+              + (f"; DIFFERENT: {sorted(set(differ))}" if differ else ""), flush=True)
+    return 1 if wrong else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--points", type=int, default=1_000_000)
@@ -211,6 +255,9 @@ def main():
     parser.add_argument("--arrow-file", action="store_true", help="points in an Arrow file, polygons that tile the area")
     parser.add_argument("--folder", default="", help="with --arrow-file: where the cluster and the file are")
     parser.add_argument("--beside", action="store_true", help="with --arrow-file: the processor's cores, too")
+    parser.add_argument("--trips", type=float, default=0, help="SpatialBench's scale factor of trips: 6 million each")
+    parser.add_argument("--buildings", type=float, default=1, help="with --trips: scale factor of buildings")
+    parser.add_argument("--spatialbench", default="spatialbench-cli", help="with --trips: its generator")
     options = parser.parse_args()
     settings = {"shared_buffers": "512MB", "work_mem": "64MB"}
     if options.arrow_file:
@@ -220,10 +267,12 @@ def main():
         tempfile.tempdir = options.folder or None
         with tempfile.TemporaryDirectory() as folder:
             Path(folder).chmod(0o755)
-            Path(folder).chmod(0o755)
             with cluster.Cluster("bench-geography", settings=settings) as server:
                 return run_over_file(server, Path(folder), options)
     with cluster.Cluster("bench-geography", settings=settings) as server, tempfile.TemporaryDirectory() as folder:
+        if options.trips:
+            Path(folder).chmod(0o755)
+            return run_over_trips(server, Path(folder), options)
         with server.connect() as session:
             load(session, options)
         plain = server.connect(settings=POSTGIS)
@@ -241,14 +290,20 @@ def main():
             engines[name], processes[name] = other.run, other.process.pid
         times, processor_times = {name: [] for name in engines}, {}
         found = {name: run() for name, run in engines.items()}
-        processes["pg_turbine"] = service_of(plain)
+        # What each engine has taken: PostgreSQL's workers are children of the postmaster.
+        backends = {name: int(session.value("SELECT pg_backend_pid()")) for name, session in (("pg_turbine", ours), ("PostGIS", plain))}
+        service, postmaster = service_of(plain), postmaster_of(plain)
+        taken_by = {name: lambda pid=pid: processor_seconds(pid) for name, pid in processes.items()}
+        taken_by["PostGIS"] = lambda: processor_seconds(backends["PostGIS"]) + processor_seconds(postmaster, of_children=True)
+        if service:
+            taken_by["pg_turbine"] = lambda: processor_seconds(service) + processor_seconds(backends["pg_turbine"])
         print("first run: " + ", ".join(f"{name} {seconds * 1000:.0f} ms" for name, (seconds, _) in found.items()), flush=True)
         for _ in range(options.runs):
             for name, run in engines.items():
-                before = processor_seconds(processes[name]) if processes.get(name) else 0
+                before = taken_by[name]() if name in taken_by else 0
                 times[name].append(run()[0])
-                if processes.get(name):
-                    processor_times.setdefault(name, []).append(processor_seconds(processes[name]) - before)
+                if name in taken_by:
+                    processor_times.setdefault(name, []).append(taken_by[name]() - before)
         print("\n".join(row[0] for row in ours.query("EXPLAIN (ANALYZE, COSTS OFF) " + SQL)), flush=True)
         base = statistics.median(times["pg_turbine"])
         for name, taken in times.items():

@@ -196,9 +196,10 @@ def compare_queries(bench, plain, forced):
                 plan = "\n".join(line for line, in forced.query("EXPLAIN (COSTS OFF) " + query))
                 bench.check(f"{query}: on a device", "Custom Scan (Gpu" in plan and "st_dwithin" in plan, plan)
                 bench.check(f"{query}: nothing falls back", fallbacks(plain) == before)
+    forced.query("RESET pg_turbine.enable_block_indexes")
     plan = "\n".join(line for line, in forced.query("EXPLAIN (COSTS OFF) SELECT count(*) FROM places WHERE "
                                                     "st_dwithin(place, 'POINT(1 1)', 9)"))
-    bench.check("a GiST index leaves out no block that counts", "GpuPreAgg" in plan, plan)
+    bench.check("the GiST index is used", "GpuPreAgg" in plan and "Index cond: st_dwithin" in plan, plan)
 
 
 def main():

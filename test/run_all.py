@@ -230,6 +230,10 @@ SUITES = {
         PYTHON + ["test/on_stand_in.py", "--seed", "6", "geometry_pairs.py", "--device", "gpu", "--pairs", "600"],
         "pairs of geometries that a GPU leaves undecided are decided by PostGIS",
         ("--pairs", "6000")),
+    "gpu-geography": Suite(
+        PYTHON + ["test/on_stand_in.py", "--seed", "7", "geography.py", "--device", "gpu", "--pairs", "400"],
+        "distances on the spheroid are decided on a GPU as PostGIS does, or left to it",
+        ("--pairs", "4000")),
     "gpu-spatial-joins": Suite(
         PYTHON + ["test/on_stand_in.py", "--seed", "5", "--kernels", "tb_probe,tb_project", "spatial_joins.py", "--device", "gpu",
             "--rounds", "1"],

@@ -6,7 +6,8 @@ multipolygons, lines, points; some empty, NULL, or much larger than the others),
 them. Each query runs without us and forced; EXPLAIN must show a GpuGiSTJoin where a grid is due, and none where it is
 not. Then what a grid cannot place (NaN, two SRIDs, shapes that grew after the plan was made), and several sessions.
 Must never: pass if most queries fall back to PostgreSQL's plan.
-Called by: make test-spatial-joins, test/run_all.py. Options: --rounds, --seed, --device.
+Called by: make test-spatial-joins, test/run_all.py. Options: --rounds, --seed, --device, --picture
+(write the picture that the page of recipes shows).
 """
 
 import argparse
@@ -16,6 +17,7 @@ import random
 import sys
 import threading
 from pathlib import Path
+from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
@@ -26,6 +28,7 @@ from workload import plan_nodes  # noqa: E402
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 RECIPES = REPOSITORY / "docs" / "spatial-joins.md"
+PICTURE = REPOSITORY / "docs" / "pictures" / "heat-map.svg"
 POINT_COUNTS = (0, 1, 33, 700, 4000)
 SHAPE_COUNTS = (0, 1, 33, 300)
 MOST_IN_VAIN = 0.2
@@ -351,6 +354,18 @@ def recipe_statements():
     return [statement.strip() for block in blocks for statement in block.split(";\n") if statement.strip()]
 
 
+def check_picture(server, checks, write):
+    """The file that the recipe makes is the one that the page shows."""
+    with server.connect() as session:
+        svg = session.value("SELECT svg FROM heat_map") + "\n"
+    squares = ElementTree.fromstring(svg).findall("{http://www.w3.org/2000/svg}rect")
+    checks.note("the picture", None if len(squares) > 100 else f"it has {len(squares)} squares")
+    if write:
+        PICTURE.write_text(svg, encoding="ascii")
+    checks.note("the picture is that of the page", None if PICTURE.read_text(encoding="ascii") == svg else
+                "docs/pictures/heat-map.svg is an older one: --picture writes it")
+
+
 def check_recipes(server, checks):
     """Statements that make tables run once; each query must have a grid and PostGIS's answer."""
     with server.connect() as session:
@@ -368,6 +383,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--picture", action="store_true", help="write the picture that docs/spatial-joins.md shows")
     options = parser.parse_args()
     with cluster.Cluster("spatial", settings={"work_mem": "64MB"}) as server:
         with server.connect() as session:
@@ -384,6 +400,7 @@ def main():
         check_nearest(checks)
         check_sessions(checks)
         check_recipes(server, checks)
+        check_picture(server, checks, options.picture)
         print(f"{checks.grids} queries had a grid, {checks.in_vain} of them fell back", flush=True)
         # PostGIS decides what its two procedures may disagree about: points on edges of both rings, tiny segments.
         checks.note("devices answer", None if checks.in_vain < MOST_IN_VAIN * checks.grids else "too many fell back")
