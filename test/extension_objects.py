@@ -71,8 +71,10 @@ def differences(one, other):
 
 
 def without_comment(session):
-    """Members for which the script has no COMMENT."""
+    """Members for which the script has no COMMENT. Since 17 types of arrays and of tables' rows are members, too."""
     return [name for (name,) in session.query(
         "SELECT (pg_identify_object(d.classid, d.objid, 0)).identity FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid "
         "WHERE d.refclassid = 'pg_extension'::regclass AND e.extname = 'pg_turbine' AND d.deptype = 'e' "
-        "AND obj_description(d.objid, d.classid::regclass::name) IS NULL")]
+        "AND obj_description(d.objid, d.classid::regclass::name) IS NULL AND NOT EXISTS (SELECT FROM pg_type t "
+        "LEFT JOIN pg_class c ON c.oid = t.typrelid WHERE d.classid = 'pg_type'::regclass AND t.oid = d.objid "
+        "AND (t.typcategory = 'A' OR c.relkind <> 'c'))")]

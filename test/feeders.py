@@ -27,7 +27,7 @@ import cluster  # noqa: E402
 import workload  # noqa: E402
 from faults import await_restart  # noqa: E402
 from pg_client import ConnectionLost  # noqa: E402
-from run_sql import FEEDING, OFF  # noqa: E402
+from run_sql import FEEDING, OFF, PARALLEL_EVERYWHERE  # noqa: E402
 
 ROWS = 600_000
 # Of each: which table's blocks the last stage reads, and whether a join table is worth feeding.
@@ -132,7 +132,7 @@ def decide_where_rows_come_back(bench, settings):
 
 def decide(bench):
     """Feeders where they pay and may be, and nowhere else."""
-    unforced = {"force_parallel_mode": "off"}
+    unforced = {PARALLEL_EVERYWHERE: "off"}
 
     def expect(name, wanted, **settings):
         with bench.session(**{**unforced, **settings}) as session:

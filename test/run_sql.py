@@ -55,9 +55,11 @@ DIRECT_SCRIPTS = (*FULL_CODE_SCRIPTS, "brin", "cached_columns", "excluded_segmen
                   "full_joins", "join_keys", "parallel_scans", "partitions", "row_counts", "scan_costs", "table_shapes", "visibility")
 # Of the blocks that statements over loaded tables read; those that a script has changed come otherwise.
 LEAST_CACHED = 0.5
+# 16 gave it another name, since it is no setting for users.
+PARALLEL_EVERYWHERE = "force_parallel_mode" if cluster.major_version() < 16 else "debug_parallel_query"
 # Parallel workers feed wherever they may, and the backend leaves all of it to them. Nothing is cached, so that there is
 # something to feed each time.
-FEEDING = {**FORCED, "pg_turbine.enable_cache": "off", "force_parallel_mode": "on", "max_parallel_workers_per_gather": "2",
+FEEDING = {**FORCED, "pg_turbine.enable_cache": "off", PARALLEL_EVERYWHERE: "on", "max_parallel_workers_per_gather": "2",
            "parallel_leader_participation": "off"}
 # Expected of no script: each would mean that the service, not a value, failed.
 SERVICE_FAULTS = ("no_service", "no_device", "device_lost", "compile", "protocol")

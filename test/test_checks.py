@@ -578,7 +578,8 @@ class Suites(unittest.TestCase):
         text = io.StringIO()
         with contextlib.redirect_stdout(text), mock.patch.object(run_all.cluster, "pg_config", return_value="PostgreSQL 15.13"):
             run_all.print_versions({"sql": outcome(7, 1), "plcuda": outcome(0, 0, "skipped: no GPU"), "pg-units": outcome(2, 0),
-                                    "pg16": outcome(5, 0, "ran: races 5"), "pg17": outcome(0, 0, "skipped: no root"), "pg18": outcome(0, 1)})
+                                    "pg16": outcome(5, 0, "ran: races 5"), "pg17": outcome(0, 0, "skipped: no root"),
+                                    "pg18": outcome(0, 1)})
         self.assertEqual(text.getvalue(), "PostgreSQL 15.13: 2 suites, 9 passed, 1 failed; skipped: plcuda\n"
                          "PostgreSQL 16: ran: races 5\nPostgreSQL 17: skipped: no root\nPostgreSQL 18: ended early\n")
 

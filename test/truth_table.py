@@ -108,6 +108,9 @@ class Row:
             lists = [[*columns, f"'{PATTERNS[detail]}'"]]
         elif self.constant_digits():
             lists = [[*columns, digits] for digits in CONSTANT_DIGITS]
+        elif self.function == "right":
+            # For the least integer PostgreSQL's own answer depends on the compiler that built it.
+            lists = [[columns[0], f"nullif({columns[1]}, -2147483648)"]]
         else:
             lists = [columns]
         return [f'pg_catalog."{self.function}"({", ".join(arguments)})' for arguments in lists]

@@ -70,6 +70,11 @@ def pg_config(option):
     return subprocess.run([program, option], check=True, capture_output=True, text=True).stdout.strip()
 
 
+def major_version():
+    """Of the servers' PostgreSQL: 15."""
+    return int(pg_config("--version").split()[1].split(".")[0])
+
+
 def is_known_locale(name):
     """Whether the C library has a locale of that name."""
     before = locale.setlocale(locale.LC_COLLATE)
@@ -319,8 +324,7 @@ class Cluster:
         """Of initdb. None: as it does by default, which is with checksums since PostgreSQL 18."""
         if self.checksums is None:
             return []
-        newer = int(pg_config("--version").split()[1].split(".")[0]) >= 18
-        return ["-k"] if self.checksums else ["--no-data-checksums"] * newer
+        return ["-k"] if self.checksums else ["--no-data-checksums"] * (major_version() >= 18)
 
     def start_program(self, command):
         """Starts the server by `command`, which may wrap it in another program."""

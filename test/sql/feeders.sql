@@ -14,7 +14,10 @@ CREATE TABLE parted_none PARTITION OF parted FOR VALUES FROM (20000) TO (MAXVALU
 INSERT INTO parted SELECT i, i % 9, repeat('c', i % 50) FROM generate_series(1, 19999) i;
 CREATE UNLOGGED TABLE loose AS SELECT i, i % 3 AS k FROM generate_series(1, 20000) i;
 CREATE TEMP TABLE own AS SELECT i, i % 3 AS k FROM generate_series(1, 20000) i;
+-- before: 16
 SET force_parallel_mode = on;
+-- since: 16
+SET debug_parallel_query = on;
 SET min_parallel_table_scan_size = 0;
 SET parallel_setup_cost = 0;
 -- for leader in on off
@@ -55,9 +58,15 @@ ALTER TABLE fed SET (parallel_workers = 0);
 SELECT count(*), sum(v) FROM fed;
 ALTER TABLE fed SET (parallel_workers = 5);
 SELECT count(*), sum(v) FROM fed;
+-- before: 16
 SET force_parallel_mode = off;
+-- since: 16
+SET debug_parallel_query = off;
 SELECT count(*), sum(v) FROM fed;
+-- before: 16
 SET force_parallel_mode = on;
+-- since: 16
+SET debug_parallel_query = on;
 SET max_parallel_workers = 0;
 SELECT count(*), sum(v) FROM fed;
 RESET max_parallel_workers;

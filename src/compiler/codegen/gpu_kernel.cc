@@ -79,7 +79,8 @@ Value* GpuKernel::candidate_stops() {
 }
 
 Value* GpuKernel::special(unsigned id) {
-  return ir_.CreateZExt(ir_.CreateIntrinsic(ir_.getInt32Ty(), static_cast<llvm::Intrinsic::ID>(id), {}), ir_.getInt64Ty());
+  return ir_.CreateZExt(ir_.CreateIntrinsic(ir_.getInt32Ty(), static_cast<llvm::Intrinsic::ID>(id), {}),
+                        ir_.getInt64Ty());
 }
 
 Carried GpuKernel::grid_loop(const Carried& init, Step body) {

@@ -46,7 +46,8 @@ inline void make_kernel(llvm::Function& function, uint32_t threads, uint32_t blo
   function.addFnAttr("nvvm.minctasm", std::to_string(blocks));
 #else
   llvm::LLVMContext& context = function.getContext();
-  for (const auto& [key, value] : {std::pair("kernel", 1U), std::pair("maxntidx", threads), std::pair("minctasm", blocks)}) {
+  for (const auto& [key, value] :
+       {std::pair("kernel", 1U), std::pair("maxntidx", threads), std::pair("minctasm", blocks)}) {
     llvm::Metadata* fields[] = {
         llvm::ValueAsMetadata::get(&function), llvm::MDString::get(context, key),
         llvm::ValueAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), value))};

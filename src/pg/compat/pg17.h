@@ -18,6 +18,7 @@
 #include "utils/snapmgr.h"
 #if PG_VERSION_NUM >= 170000
 #include "common/file_utils.h" /* PG_TEMP_FILE_PREFIX moved there */
+#include "storage/read_stream.h"
 #else
 #include "storage/fd.h"
 #endif
@@ -46,6 +47,79 @@
 #if PG_VERSION_NUM < 170000
 #define INVALID_PROC_NUMBER InvalidBackendId
 #endif
+
+/* Blocks that are known beforehand are read by a stream, which reads ahead of its caller:
+ * in larger pieces since 17, asynchronously since 18. Older versions read one after the
+ * other. `next` returns InvalidBlockNumber after the last; it may not read, lock or
+ * allocate. */
+typedef struct TbBlockStream
+{
+	BlockNumber (*next)(void *data);
+	void	   *data;
+#if PG_VERSION_NUM >= 170000
+	ReadStream *stream;
+#else
+	Relation			 rel;
+	BufferAccessStrategy strategy;
+#endif
+} TbBlockStream;
+
+#if PG_VERSION_NUM >= 180000
+#define TB_BLOCK_STREAM_FLAGS (READ_STREAM_FULL | READ_STREAM_USE_BATCHING)
+#else
+#define TB_BLOCK_STREAM_FLAGS READ_STREAM_FULL
+#endif
+
+#if PG_VERSION_NUM >= 170000
+static inline BlockNumber
+tb_block_stream_ask(ReadStream *unused, void *data, void *of_buffer)
+{
+	TbBlockStream *blocks = data;
+
+	return blocks->next(blocks->data);
+}
+#endif
+
+/* `blocks` stays where it is until the stream ends. Errors end it, too. */
+static inline void
+tb_block_stream_begin(TbBlockStream *blocks, Relation rel, BufferAccessStrategy strategy,
+					  BlockNumber (*next)(void *data), void *data)
+{
+	blocks->next = next;
+	blocks->data = data;
+#if PG_VERSION_NUM >= 170000
+	blocks->stream = read_stream_begin_relation(TB_BLOCK_STREAM_FLAGS, strategy, rel,
+												MAIN_FORKNUM, tb_block_stream_ask, blocks,
+												0);
+#else
+	blocks->rel = rel;
+	blocks->strategy = strategy;
+#endif
+}
+
+/* The next block's buffer, pinned, and counted as ReadBuffer does; InvalidBuffer: that was
+ * the last. */
+static inline Buffer
+tb_block_stream_next(TbBlockStream *blocks)
+{
+#if PG_VERSION_NUM >= 170000
+	return read_stream_next_buffer(blocks->stream, NULL);
+#else
+	BlockNumber block = blocks->next(blocks->data);
+
+	return block == InvalidBlockNumber ?
+		InvalidBuffer :
+		ReadBufferExtended(blocks->rel, MAIN_FORKNUM, block, RBM_NORMAL, blocks->strategy);
+#endif
+}
+
+static inline void
+tb_block_stream_end(TbBlockStream *blocks)
+{
+#if PG_VERSION_NUM >= 170000
+	read_stream_end(blocks->stream);
+#endif
+}
 
 /* Filters by which a window ends early stand in its functions, no longer in its clause, and
  * are made expressions when paths are made. `functions`: the window's WindowFuncs. */

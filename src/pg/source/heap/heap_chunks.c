@@ -60,6 +60,8 @@ struct TbHeapChunks
 	bool			has_tids;
 	TbBlockStats	stats;
 	bool		   *unmoved;					   /* scratch: by page of a slot */
+	TbBufferedPage *wanted;						   /* scratch: pages to be copied */
+	uint32			nwanted;
 	HeapChunk		chunks[FLEXIBLE_ARRAY_MEMBER]; /* by slot */
 };
 
@@ -80,6 +82,7 @@ tb_heap_chunks_make(TbServiceQuery *query, TbSlots *slots, TbHeapParts *parts)
 		chunks->chunks[i].why = palloc(tb_slots_pages(slots));
 	}
 	chunks->unmoved = palloc(tb_slots_pages(slots) * sizeof(bool));
+	chunks->wanted = palloc(tb_slots_pages(slots) * sizeof(TbBufferedPage));
 	return chunks;
 }
 
@@ -115,18 +118,28 @@ count_buffered(TbHeapChunks *chunks, TbHeapPart *part)
 	chunks->stats.buffered++;
 }
 
+/* The page is to be read by read_wanted. */
 static void
-read_buffered(TbHeapChunks *chunks, uint32 slot, uint32 page)
+want_buffered(TbHeapChunks *chunks, uint32 slot, uint32 page)
 {
-	HeapChunk	   *chunk = &chunks->chunks[slot];
-	const TbDirect *direct = chunk->part->direct;
-	BlockNumber		block = chunk->blocks[page];
-	Buffer recent = direct == NULL ? InvalidBuffer : tb_direct_recent_buffer(direct, block);
+	const HeapChunk *chunk = &chunks->chunks[slot];
+	const TbDirect	*direct = chunk->part->direct;
+	BlockNumber		 block = chunk->blocks[page];
 
-	tb_buffered_read_recent(&chunk->part->reader, block, recent,
-							tb_slots_memory(chunks->slots, slot) +
-								(Size) page * TB_PAGE_SIZE);
+	chunks->wanted[chunks->nwanted++] =
+		(TbBufferedPage) {.block = block,
+						  .recent = direct == NULL ? InvalidBuffer :
+													 tb_direct_recent_buffer(direct, block),
+						  .page = tb_slots_memory(chunks->slots, slot) +
+							  (Size) page * TB_PAGE_SIZE};
 	count_buffered(chunks, chunk->part);
+}
+
+static void
+read_wanted(TbHeapChunks *chunks, TbHeapPart *part)
+{
+	tb_buffered_read_many(&part->reader, chunks->wanted, chunks->nwanted);
+	chunks->nwanted = 0;
 }
 
 /* Adds a page to the last run, if it continues it in the slot and in the relation under
@@ -262,7 +275,7 @@ fill_pages(TbHeapChunks *chunks, uint32 slot, bool *copied)
 	HeapChunk *chunk = &chunks->chunks[slot];
 	TbDirect  *direct = chunk->part->direct;
 
-	*copied = false;
+	chunks->nwanted = 0;
 	for (uint32 page = 0; page < chunk->npages; page++)
 	{
 		chunk->why[page] = NO_REASON;
@@ -277,18 +290,20 @@ fill_pages(TbHeapChunks *chunks, uint32 slot, bool *copied)
 		else if (chunks->has_tids)
 			add_to_runs(chunks, chunk, &chunk->placed, page);
 		if (chunks->feeders == NULL)
-		{
-			/* Copying takes long: what is held goes first. */
-			if (!*copied && !tb_service_query_flush(chunks->query))
-				return false;
-			read_buffered(chunks, slot, page);
-			*copied = true;
-		}
+			want_buffered(chunks, slot, page);
 		else
 		{
 			tb_feeders_add(chunks->feeders, slot, page, chunk->blocks[page]);
 			count_buffered(chunks, chunk->part);
 		}
+	}
+	*copied = chunks->nwanted > 0;
+	if (*copied)
+	{
+		/* Copying takes long: what is held goes first. */
+		if (!tb_service_query_flush(chunks->query))
+			return false;
+		read_wanted(chunks, chunk->part);
 	}
 	chunk->filling = chunks->feeders != NULL &&
 		tb_feeders_fill(chunks->feeders, slot, chunk->part);
@@ -389,6 +404,7 @@ replace_moved(TbHeapChunks *chunks, uint32 slot)
 {
 	HeapChunk *chunk = &chunks->chunks[slot];
 
+	chunks->nwanted = 0;
 	for (uint32 i = 0; i < chunk->direct.count; i++)
 	{
 		const TbRun *run = &chunk->direct.runs[i];
@@ -403,14 +419,17 @@ replace_moved(TbHeapChunks *chunks, uint32 slot)
 				chunks->stats.direct++;
 				continue;
 			}
-			/* The rest comes from shared buffers. */
-			if (!chunk->rewritten && !tb_service_query_flush(chunks->query))
-				return false;
 			chunks->stats.moved++;
-			read_buffered(chunks, slot, page);
-			chunk->rewritten = true;
+			want_buffered(chunks, slot, page);
 		}
 	}
+	/* The rest comes from shared buffers. */
+	if (chunks->nwanted == 0)
+		return true;
+	if (!tb_service_query_flush(chunks->query))
+		return false;
+	read_wanted(chunks, chunk->part);
+	chunk->rewritten = true;
 	return true;
 }
 
@@ -442,8 +461,10 @@ tb_heap_chunks_read_pages(TbHeapChunks *chunks, uint32 slot)
 	HeapChunk *chunk = &chunks->chunks[slot];
 
 	Assert(chunk->cached && tb_slots_state(chunks->slots, slot) == TB_SLOT_DONE);
+	chunks->nwanted = 0;
 	for (uint32 page = 0; page < chunk->npages; page++)
-		read_buffered(chunks, slot, page);
+		want_buffered(chunks, slot, page);
+	read_wanted(chunks, chunk->part);
 	chunk->cached = false;
 }
 

@@ -156,8 +156,9 @@ list_all(TbHeapScan *scan, TbRowChunk *chunk)
 static bool
 next_local_chunk(TbHeapScan *scan, TbRowChunk *chunk)
 {
-	TbHeapPart *part = scan->parts->current;
-	uint32		npages;
+	TbHeapPart	  *part = scan->parts->current;
+	TbBufferedPage pages[LOCAL_PAGES];
+	uint32		   npages;
 
 	if (!tb_heap_parts_blocks_left(scan->parts))
 		return false;
@@ -168,8 +169,10 @@ next_local_chunk(TbHeapScan *scan, TbRowChunk *chunk)
 	}
 	npages = tb_heap_parts_take(scan->parts, scan->local_blocks, LOCAL_PAGES);
 	for (uint32 page = 0; page < npages; page++)
-		tb_buffered_read(&part->reader, scan->local_blocks[page],
-						 scan->local_pages + (Size) page * BLCKSZ);
+		pages[page] = (TbBufferedPage) {.block = scan->local_blocks[page],
+										.recent = InvalidBuffer,
+										.page = scan->local_pages + (Size) page * BLCKSZ};
+	tb_buffered_read_many(&part->reader, pages, npages);
 	scan->blocks_local += npages;
 	part->stats.blocks_buffered += npages;
 	tb_heap_tuples_set_pages(scan->tuples, part, scan->local_blocks, npages,

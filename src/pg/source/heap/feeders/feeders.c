@@ -311,16 +311,32 @@ open_part(Feeder *feeder, uint32 part)
 	feeder->part = part;
 }
 
+/* Copies the unit's pages to the slot's memory. */
+static void
+copy_unit(TbBufferedReader *reader, const TbFeederUnit *unit, char *slot)
+{
+	TbBufferedPage pages[UNIT_PAGES];
+	uint32		   count = unit->count;
+
+	Assert(count <= UNIT_PAGES);
+	for (uint32 i = 0; i < count; i++)
+		pages[i] = (TbBufferedPage) {.block = unit->pages[i].block,
+									 .recent = InvalidBuffer,
+									 .page = slot +
+										 (Size) unit->pages[i].page * TB_PAGE_SIZE};
+	tb_buffered_read_many(reader, pages, count);
+}
+
 static void
 fill_unit(Feeder *feeder, const TbFeederUnit *unit)
 {
-	char *pages = feeder->slots + (Size) unit->slot * feeder->queue->slot_size;
+	TbFeederUnit copied = *unit;
 
 	open_part(feeder, unit->part);
-	for (uint32 i = 0; i < unit->count; i++)
-		if (i + 1 < unit->count || !TB_MUTANT(page_not_fed))
-			tb_buffered_read(&feeder->reader, unit->pages[i].block,
-							 pages + (Size) unit->pages[i].page * TB_PAGE_SIZE);
+	if (TB_MUTANT(page_not_fed))
+		copied.count--;
+	copy_unit(&feeder->reader, &copied,
+			  feeder->slots + (Size) unit->slot * feeder->queue->slot_size);
 	tb_feeder_queue_filled(feeder->queue, unit, true);
 }
 
@@ -610,16 +626,13 @@ bool
 tb_feeders_help(TbFeeders *feeders)
 {
 	TbFeederUnit unit;
-	char		*pages;
 
 	if (!feeders->leader_feeds && !all_gone(feeders))
 		return false;
 	if (!tb_feeder_queue_take(feeders->queue, &unit))
 		return false;
-	pages = tb_service_query_slot(feeders->query, unit.slot);
-	for (uint32 i = 0; i < unit.count; i++)
-		tb_buffered_read(&feeders->parts->parts[unit.part].reader, unit.pages[i].block,
-						 pages + (Size) unit.pages[i].page * TB_PAGE_SIZE);
+	copy_unit(&feeders->parts->parts[unit.part].reader, &unit,
+			  tb_service_query_slot(feeders->query, unit.slot));
 	tb_feeder_queue_filled(feeders->queue, &unit, false);
 	return true;
 }

@@ -157,17 +157,14 @@ pin_block(const TbBufferedReader *reader, BlockNumber block, Buffer recent)
 	return recent;
 }
 
-void
-tb_buffered_read_recent(TbBufferedReader *reader, BlockNumber block, Buffer recent,
-						char *page)
+/* Copies the block from its buffer, which is pinned, and unpins it. */
+static void
+copy_visible(TbBufferedReader *reader, BlockNumber block, Buffer buffer, char *page)
 {
-	Buffer		buffer;
 	Page		source;
 	bool		all_visible;
 	TbFreshPage fresh;
 
-	CHECK_FOR_INTERRUPTS();
-	buffer = pin_block(reader, block, recent);
 	heap_page_prune_opt(reader->rel, buffer);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	source = BufferGetPage(buffer);
@@ -186,6 +183,74 @@ tb_buffered_read_recent(TbBufferedReader *reader, BlockNumber block, Buffer rece
 		tb_fresh_mark(&fresh, (Page) page);
 	}
 	UnlockReleaseBuffer(buffer);
+}
+
+void
+tb_buffered_read_recent(TbBufferedReader *reader, BlockNumber block, Buffer recent,
+						char *page)
+{
+	CHECK_FOR_INTERRUPTS();
+	copy_visible(reader, block, pin_block(reader, block, recent), page);
+}
+
+/* Blocks of a list that are in no known buffer. */
+typedef struct UnseenBlocks
+{
+	const TbBufferedPage *pages;
+	uint32				  count;
+	uint32				  next;
+} UnseenBlocks;
+
+static void
+pass_over_seen(UnseenBlocks *unseen)
+{
+	while (unseen->next < unseen->count &&
+		   unseen->pages[unseen->next].recent != InvalidBuffer)
+		unseen->next++;
+}
+
+static BlockNumber
+next_unseen(void *data)
+{
+	UnseenBlocks *unseen = data;
+
+	pass_over_seen(unseen);
+	return unseen->next < unseen->count ? unseen->pages[unseen->next++].block :
+										  InvalidBlockNumber;
+}
+
+void
+tb_buffered_read_many(TbBufferedReader *reader, const TbBufferedPage *pages, uint32 count)
+{
+	UnseenBlocks  asked = {.pages = pages, .count = count};
+	TbBlockStream stream;
+
+	/* A stream costs more than it gains for one block. */
+	if (count == 1)
+	{
+		tb_buffered_read_recent(reader, pages->block, pages->recent, pages->page);
+		return;
+	}
+	/* Those that are in no known buffer, read ahead. */
+	pass_over_seen(&asked);
+	if (asked.next < count)
+	{
+		UnseenBlocks copied = {.pages = pages, .count = count};
+		Buffer		 buffer;
+
+		tb_block_stream_begin(&stream, reader->rel, reader->strategy, next_unseen, &asked);
+		while ((buffer = tb_block_stream_next(&stream)) != InvalidBuffer)
+		{
+			CHECK_FOR_INTERRUPTS();
+			pass_over_seen(&copied);
+			copy_visible(reader, pages[copied.next].block, buffer, pages[copied.next].page);
+			copied.next++;
+		}
+		tb_block_stream_end(&stream);
+	}
+	for (uint32 i = 0; i < count; i++)
+		if (pages[i].recent != InvalidBuffer)
+			tb_buffered_read_recent(reader, pages[i].block, pages[i].recent, pages[i].page);
 }
 
 BlockNumber

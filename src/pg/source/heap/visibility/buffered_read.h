@@ -41,6 +41,19 @@ extern void tb_buffered_read(TbBufferedReader *reader, BlockNumber block, char *
 extern void tb_buffered_read_recent(TbBufferedReader *reader, BlockNumber block,
 									Buffer recent, char *page);
 
+/* One block of many, and where its copy goes. */
+typedef struct TbBufferedPage
+{
+	BlockNumber block;
+	Buffer		recent; /* or InvalidBuffer */
+	char	   *page;	/* BLCKSZ bytes */
+} TbBufferedPage;
+
+/* The same of all these blocks, in any order; those that are not in shared buffers are read
+ * ahead. */
+extern void tb_buffered_read_many(TbBufferedReader *reader, const TbBufferedPage *pages,
+								  uint32 count);
+
 /* How many of the relation's blocks may have rows that a snapshot sees which exists
  * already: without new pages at its end. Since PostgreSQL 16 tables grow by several pages,
  * which stay new, hence neither all-visible nor cached, until somebody fills them. */
