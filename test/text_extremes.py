@@ -46,7 +46,7 @@ def make_tables(session, rows):
                       f"TO ({(part + 1) * rows // 3})")
     session.query(f"INSERT INTO parted SELECT {values} FROM generate_series(0, {rows} - 3) i")
     # Never loaded to the cache: rows come from pages.
-    session.query(f"CREATE TABLE plain AS SELECT * FROM words WHERE id % 2 = 0")
+    session.query("CREATE TABLE plain AS SELECT * FROM words WHERE id % 2 = 0")
     session.query('CREATE TABLE names (k int, name text COLLATE "C")')
     session.query("INSERT INTO names SELECT i % 40, md5(i::text) FROM generate_series(1, 90) i")
     # A text of `wide` grows by the row, so that each is the greatest so far; those of `deep` are longer than a page.

@@ -17,7 +17,7 @@
  *     tb_probe                        joins, sinks PROJECT, BUILD
  *     tb_rows                         sink ROWS
  *     tb_reserve, tb_apply            grouped AGGREGATE
- *     tb_reduce                       ungrouped AGGREGATE
+ *     tb_reduce                       ungrouped AGGREGATE; texts: tb_reserve first
  *     tb_project                      sinks PROJECT, BUILD
  *
  * tb_decode turns heap pages into columns. The pipeline consumes columns, whatever filled

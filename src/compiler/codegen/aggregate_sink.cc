@@ -141,6 +141,7 @@ void AggregateSink::emit_grouped(const TupleBatch& b) {
   if (unknown_ && accumulators_.has_text_states()) bytes = ir_.CreateAdd(bytes, emit_state_sizes(b));
   emit_group_room(unknown, bytes);
   groups_.bind(table_);
+  emit_prefetches(unknown);
   emit_reserve(unknown);
   emit_apply(b);
 }
@@ -190,26 +191,40 @@ Value* AggregateSink::emit_state_sizes(const TupleBatch& b) {
 
 /* Returns the arena bytes that the batch may need, for text states as well if they are those of this batch alone. */
 Value* AggregateSink::emit_group_hashes(const TupleBatch& b) {
-  Carried end = emit_loop(
-      rows_, "hash", ir_.getInt64(0), b.count, {ir_.getInt64(0), ir_.getInt32(0)},
-      [&](Value* k, const Carried& now) -> Carried {
-        tile_.begin_tuple(b, k);
-        groups_.eval_keys(nullptr);
-        keep_keys(k);
-        Value* errors = rows_.take_errors();
-        Value* hash = groups_.hash();
-        ir_.CreateStore(hash, rows_.index(ir_.getInt64Ty(), tile_.hashes(), k));
-        ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()},
-                            {groups_.bucket_pointer(hash), ir_.getInt32(0), ir_.getInt32(3), ir_.getInt32(1)});
-        Value* bytes = groups_.text_bytes();
-        if (!unknown_ && accumulators_.has_text_states()) {
-          Value* states = accumulators_.text_state_bytes(nullptr);
-          bytes = bytes ? ir_.CreateAdd(bytes, states) : states;
-        }
-        return {bytes ? ir_.CreateAdd(now[0], bytes) : now[0], errors ? ir_.CreateOr(now[1], errors) : now[1]};
-      });
+  Carried end = emit_loop(rows_, "hash", ir_.getInt64(0), b.count, {ir_.getInt64(0), ir_.getInt32(0)},
+                          [&](Value* k, const Carried& now) -> Carried {
+                            tile_.begin_tuple(b, k);
+                            groups_.eval_keys(nullptr);
+                            keep_keys(k);
+                            Value* errors = rows_.take_errors();
+                            Value* hash = groups_.hash();
+                            ir_.CreateStore(hash, rows_.index(ir_.getInt64Ty(), tile_.hashes(), k));
+                            groups_.prefetch(groups_.bucket_pointer(hash));
+                            Value* bytes = groups_.text_bytes();
+                            if (!unknown_ && accumulators_.has_text_states()) {
+                              Value* states = accumulators_.text_state_bytes(nullptr);
+                              bytes = bytes ? ir_.CreateAdd(bytes, states) : states;
+                            }
+                            return {bytes ? ir_.CreateAdd(now[0], bytes) : now[0],
+                                    errors ? ir_.CreateOr(now[1], errors) : now[1]};
+                          });
   tile_.or_errors(end[1]);
   return end[0];
+}
+
+/* Of a table that no cache holds, asks for the rows that the buckets name, then for the texts that these rows name. */
+void AggregateSink::emit_prefetches(const TupleBatch& b) {
+  auto for_hashes = [&](const char* name, llvm::function_ref<void(Value*)> ask) {
+    emit_loop(rows_, name, ir_.getInt64(0), b.count, {}, [&](Value* k, const Carried&) -> Carried {
+      ask(ir_.CreateLoad(ir_.getInt64Ty(), rows_.index(ir_.getInt64Ty(), tile_.hashes(), k)));
+      return {};
+    });
+  };
+  emit_if(rows_, "large", groups_.is_large(), {}, [&]() -> Carried {
+    for_hashes("rows", [&](Value* hash) { groups_.prefetch_row(hash); });
+    if (groups_.has_text_keys()) for_hashes("texts", [&](Value* hash) { groups_.prefetch_text(hash); });
+    return {};
+  });
 }
 
 void AggregateSink::emit_reserve(const TupleBatch& b) {

@@ -36,6 +36,7 @@ class AggregateSink {
   void emit_group_room(const TupleBatch& b, Value* bytes);
   void keep_keys(Value* k);
   void load_keys(Value* k);
+  void emit_prefetches(const TupleBatch& b);
   void emit_reserve(const TupleBatch& b);
   void emit_apply(const TupleBatch& b);
 

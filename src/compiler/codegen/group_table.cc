@@ -6,6 +6,7 @@
  */
 #include "compiler/codegen/group_table.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "compiler/codegen/loop_emitter.h"
@@ -21,6 +22,9 @@ namespace {
 /* Looks at a bucket that another thread is filling, which takes it some microseconds: these take a hundred
  * milliseconds. */
 constexpr uint32_t kBucketPatience = 1u << 16;
+
+/* A table of so many buckets and its rows fit no core's own cache. */
+constexpr uint64_t kLargeBuckets = 1u << 16;
 
 }  // namespace
 
@@ -91,6 +95,39 @@ Value* GroupTableEmitter::row(Value* group) {
 
 Value* GroupTableEmitter::bucket_pointer(Value* hash) {
   return rows_.index(rows_.ir().getInt32Ty(), buckets_, rows_.ir().CreateAnd(hash, mask_));
+}
+
+Value* GroupTableEmitter::is_large() { return rows_.ir().CreateICmpUGE(mask_, rows_.ir().getInt64(kLargeBuckets)); }
+
+bool GroupTableEmitter::has_text_keys() const {
+  return std::any_of(layout_.keys.begin(), layout_.keys.end(),
+                     [](const GroupField& key) { return tb_type_is_text(key.type) != 0; });
+}
+
+void GroupTableEmitter::prefetch(Value* address) {
+  auto& ir = rows_.ir();
+  ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir.getPtrTy()},
+                     {address, ir.getInt32(0), ir.getInt32(3), ir.getInt32(1)});
+}
+
+/* Of an empty bucket row 0, which is there. */
+Value* GroupTableEmitter::first_candidate(Value* hash) {
+  auto& ir = rows_.ir();
+  Value* entry = ir.CreateLoad(ir.getInt32Ty(), bucket_pointer(hash));
+  Value* group = ir.CreateSub(entry, ir.getInt32(1));
+  return row(ir.CreateSelect(ir.CreateIsNull(entry), ir.getInt32(0), group));
+}
+
+void GroupTableEmitter::prefetch_row(Value* hash) { prefetch(first_candidate(hash)); }
+
+void GroupTableEmitter::prefetch_text(Value* hash) {
+  auto& ir = rows_.ir();
+  Value* candidate = first_candidate(hash);
+  for (const GroupField& key : layout_.keys) {
+    if (!tb_type_is_text(key.type)) continue;
+    Value* offset = rows_.load(ir.getInt64Ty(), candidate, key.value_offset + offsetof(TbGroupText, offset));
+    prefetch(ir.CreateGEP(ir.getInt8Ty(), arena_, offset));
+  }
 }
 
 Value* GroupTableEmitter::load_row(llvm::Type* type, Value* row, uint64_t offset, bool shared) {

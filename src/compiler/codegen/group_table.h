@@ -40,7 +40,15 @@ class GroupTableEmitter {
   llvm::Value* row(llvm::Value* group);  // pointer of a group number's row
   llvm::Value* bucket_pointer(llvm::Value* hash);
 
+  /* Host: for look-ups that come soon. i1: the table is so large that they wait for memory. */
+  llvm::Value* is_large();
+  bool has_text_keys() const;
+  void prefetch(llvm::Value* address);
+  void prefetch_row(llvm::Value* hash);   // that the bucket names, which is there
+  void prefetch_text(llvm::Value* hash);  // the keys that the row names, which is there
+
  private:
+  llvm::Value* first_candidate(llvm::Value* hash);
   llvm::Value* text_equal(const RowValue& key, const GroupField& field, llvm::Value* row, bool shared);
   llvm::Value* keys_equal(llvm::Value* row, bool shared);
   void write_keys(llvm::Value* row, llvm::Value* arena_offset);

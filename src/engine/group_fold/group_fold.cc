@@ -107,6 +107,7 @@ GroupFold::GroupFold(const Program& program)
     : layout_(group_layout(program)), aggs_(program.aggs().begin(), program.aggs().end()) {
   for (const GroupField& field : layout_.keys)
     if (tb_type_is_text(field.type)) texts_.push_back(field);
+  has_text_keys_ = !texts_.empty();
   for (const GroupField& field : layout_.states)
     if (tb_type_is_text(field.type)) texts_.push_back(field);
 }

@@ -58,6 +58,7 @@ class GroupFold {
   /* Are the keys those of one group: NULLs equal, -0 = 0, NaN = NaN. */
   bool same_keys(const uint8_t* a, const uint8_t* a_arena, const uint8_t* b, const uint8_t* b_arena) const;
 
+  bool has_text_keys() const { return has_text_keys_; }
   /* Asks the memory for the beginnings of a row's text keys, which same_keys() reads. */
   void prefetch_texts(const uint8_t* row, const uint8_t* arena) const;
 
@@ -71,6 +72,7 @@ class GroupFold {
   GroupLayout layout_;
   std::vector<TbAgg> aggs_;
   std::vector<GroupField> texts_;  // keys and states of text
+  bool has_text_keys_;
 };
 
 /* Throws what folding's TB_ERR_* bits mean for the query; nothing if 0. */

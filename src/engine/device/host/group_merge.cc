@@ -62,7 +62,11 @@ uint32_t add_rows(const GroupFold& fold, HostGroupTable& into, const HostGroupTa
   uint32_t errors = 0;
   for (size_t i = 0; i < numbers.size(); i++) {
     if (i + kRowsAhead < numbers.size()) __builtin_prefetch(from.row(numbers[i + kRowsAhead]));
-    if (i + kTextsAhead < numbers.size()) fold.prefetch_texts(from.row(numbers[i + kTextsAhead]), from.arena());
+    if (fold.has_text_keys() && i + kTextsAhead < numbers.size()) {
+      const uint8_t* row = from.row(numbers[i + kTextsAhead]);
+      fold.prefetch_texts(row, from.arena());
+      into.prefetch_texts(fold, row);
+    }
     errors |= add_row(fold, into, from, numbers[i]);
   }
   return errors;

@@ -16,7 +16,8 @@
 namespace turbine {
 namespace {
 
-constexpr uint64_t kBucketsPerGroup = 2;  // open addressing, at most half full
+/* Open addressing, at most a quarter full: to pass over a group is to wait for its row, which has the hash. */
+constexpr uint64_t kBucketsPerGroup = 4;
 constexpr uint64_t kFirstArena = 64 << 10;
 /* Small tables quadruple, so that a query without an estimate soon has its
  * size; large ones double, so as to waste less than half of the memory. */
@@ -119,6 +120,11 @@ uint64_t HostGroupTable::reserve(uint32_t length) {
   const uint64_t offset = raw_.arena_used;
   raw_.arena_used += length;
   return offset;
+}
+
+void HostGroupTable::prefetch_texts(const GroupFold& fold, const uint8_t* like) const {
+  const uint32_t entry = raw_.buckets[row_hash(like) & raw_.bucket_mask];
+  if (entry != 0) fold.prefetch_texts(row(entry - 1), raw_.arena);
 }
 
 uint8_t* HostGroupTable::find_or_copy(const GroupFold& fold, const uint8_t* from, const uint8_t* from_arena,

@@ -43,6 +43,9 @@ class HostGroupTable final : public FoldArena {
    * of this kind are not copied: its blocks must outlive this table. */
   uint8_t* find_or_copy(const GroupFold& fold, const uint8_t* row, const uint8_t* arena, bool* fresh);
 
+  /* Asks the memory for the texts of the group that find_or_copy() may find for `row`. */
+  void prefetch_texts(const GroupFold& fold, const uint8_t* row) const;
+
   /* The blocks of its texts; the table takes no more rows with texts. */
   std::vector<HostBuffer> take_texts();
   /* Forgets all texts, and keeps memory for others. */
