@@ -13,7 +13,6 @@ import argparse
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -120,9 +119,9 @@ def load(bench, server):
         session.query(policy.format("l", "off"))
         bench.equal("off", cached_blocks(session, query), 0)
         bench.equal("off, again", cached_blocks(session, query), 0)
-        dump = subprocess.run([server.bindir / "pg_dump", "-h", server.directory, "-p", str(server.port), "-U", "postgres", "-t", "l",
-                               "-s", "postgres"], capture_output=True, text=True, check=True)
-        bench.check("dumped", None if "ON TABLE public.l IS 'cache off'" in dump.stdout else dump.stdout + dump.stderr)
+        dump = cluster.run_as_server([server.bindir / "pg_dump", "-h", server.directory, "-p", str(server.port), "-U", "postgres",
+                                      "-t", "l", "-s", "postgres"])
+        bench.check("dumped", None if "ON TABLE public.l IS 'cache off'" in dump else dump)
         with server.connect() as other:
             bench.fails("nobody's label", other, "SECURITY LABEL ON TABLE l IS 'cache off'", "22023")
             bench.fails("one by name", other, "SECURITY LABEL FOR pg_turbine ON TABLE l IS 'cache off'", "00000")
@@ -288,10 +287,10 @@ def restore(bench, server):
     everything = server.directory / "everything.sql"
     cluster.run_as_server([server.bindir / "pg_dumpall", *client, "-f", everything])
     with cluster.Cluster("restored") as other:
-        done = subprocess.run([other.bindir / "psql", "-X", "-q", "-h", other.directory, "-p", str(other.port), "-U", "postgres",
-                               "-f", everything, "postgres"], capture_output=True, text=True, check=True)
+        done = cluster.run_as_server([other.bindir / "psql", "-X", "-q", "-h", other.directory, "-p", str(other.port), "-U", "postgres",
+                                      "-f", everything, "postgres"])
         # The role exists, as it does in every cluster.
-        bench.equal("pg_dumpall, errors", [line for line in done.stderr.splitlines()
+        bench.equal("pg_dumpall, errors", [line for line in done.splitlines()
                                            if "ERROR" in line and 'role "postgres" already exists' not in line], [])
         check_policies(bench, other, "pg_dumpall", "restored", expected)
     with server.connect() as session:
