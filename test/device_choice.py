@@ -64,7 +64,7 @@ class DeviceChoice:
         self.session.query("RESET pg_turbine.device")
 
     def without_gpu_code(self):
-        """Least and greatest texts, and wide numerics."""
+        """Least and greatest wide numerics; those of texts have code."""
         self.session.query("CREATE TABLE texts AS SELECT i % 1000 AS k, ('text ' || hashint4(i)) COLLATE \"C\" AS t, "
                            f"(i || '000000000000000000.5')::numeric(38,1) AS wide FROM generate_series(1, {ROWS // 4}) i")
         self.session.query("VACUUM ANALYZE texts")
@@ -73,9 +73,10 @@ class DeviceChoice:
         self.expect("both have code", f"SELECT k, {many} FROM texts GROUP BY k", "GPU0")
         for value in ("auto", "gpu", "gpu0"):
             self.session.query(f"SET pg_turbine.device = {value}")
-            for argument in ("t", "wide"):
-                for function in ("min", "max"):
-                    self.expect(value, f"SELECT k, {many}, {function}({argument}) FROM texts GROUP BY k", "CPU")
+            for function in ("min", "max"):
+                self.expect(value, f"SELECT k, {many}, {function}(wide) FROM texts GROUP BY k", "CPU")
+                if value != "auto":
+                    self.expect(value, f"SELECT k, {many}, {function}(t) FROM texts GROUP BY k", "GPU0")
         self.session.query("RESET pg_turbine.device")
 
     def named(self):

@@ -316,7 +316,7 @@ lacks_gpu_code(const TbAgg *agg)
 	if (agg->kind == TB_AGG_SUM_INT)
 		return agg->type == TB_TYPE_INT8;
 	return (agg->kind == TB_AGG_MIN || agg->kind == TB_AGG_MAX) &&
-		(tb_type_is_text(agg->type) || agg->type == TB_TYPE_NUM128);
+		agg->type == TB_TYPE_NUM128;
 }
 
 static void
