@@ -32,7 +32,6 @@
 #include "pg/planner/program/stage.h"
 #include "pg/settings/guc.h"
 #include "pg/shmem/cache_advice.h"
-#include "pg/shmem/wanted_columns.h"
 #include "pg/source/heap/feeders/feeder_count.h"
 
 /* PostgreSQL's path that ours is compared with. */
@@ -246,34 +245,13 @@ note_missing_columns(List *stages, double now, double later, const Rival *rival)
 	}
 }
 
-/* Whether columns of the stages' tables, or of their partitions, are on their way. */
-static bool
-are_coming(List *stages)
-{
-	ListCell *lc;
-	ListCell *part;
-
-	foreach(lc, stages)
-	{
-		const TbStage *stage = lfirst(lc);
-
-		if (tb_wanted_columns_are_coming(stage->info.relid))
-			return true;
-		if (stage->partitions == NULL)
-			continue;
-		foreach(part, stage->partitions->leaves)
-			if (tb_wanted_columns_are_coming(((const TbLeaf *) lfirst(part))->relid))
-				return true;
-	}
-	return false;
-}
-
 /*
  * Stages that lose only because their columns are not cached yet would lose for ever, and
  * the rival, cheap as it is, would take its time each time. Where the rival scans the
- * tables, they are loaded in the background (program/column_hints.c). Where it does not, or
- * nothing can be loaded, what the plans made so far would have saved pays for reading the
- * columns once, and again if they do not stay.
+ * tables, they are loaded in the background (program/column_hints.c). Where it does not,
+ * nothing can be loaded, or a load does not get on because sessions run one statement after
+ * another, what the plans made so far would have saved pays for reading the columns once,
+ * and again if they do not stay.
  */
 static bool
 is_paid_for(PlannerInfo *root, List *stages, Cost cost, const Rival *rival)
@@ -291,7 +269,7 @@ is_paid_for(PlannerInfo *root, List *stages, Cost cost, const Rival *rival)
 		tb_planning_is_recording() || !tb_stages_stay_cached(stages))
 		return false;
 	note_missing_columns(stages, now, later, rival);
-	if (!tb_cost_is_promising(later, rival->us) || are_coming(stages))
+	if (!tb_cost_is_promising(later, rival->us))
 		return false;
 	/* Nodes of one shape are offered several times in a run, which pays and saves once. */
 	if (planning->foregone_shape == shape)
