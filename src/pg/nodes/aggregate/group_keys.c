@@ -372,6 +372,8 @@ find_computed_arguments(TbAnalyzer *a)
 		!find_walker((Node *) request->having, a);
 }
 
+#define GEOMETRY_KEY "a grouping key of type geometry"
+
 static bool
 translate_key(TbAnalyzer *a, Expr *expr, TbValue *value)
 {
@@ -381,7 +383,7 @@ translate_key(TbAnalyzer *a, Expr *expr, TbValue *value)
 	if (!tb_translate(a->t, expr, value))
 		return tb_analyzer_refuse(a, a->t->reason);
 	if (value->info.type == TB_TYPE_GEOMETRY)
-		return tb_analyzer_refuse(a, "a grouping key of type geometry");
+		return tb_analyzer_refuse(a, GEOMETRY_KEY);
 	if (!tb_type_is_text(value->info.type))
 		return true;
 	if (!OidIsValid(exprCollation((Node *) expr)))
@@ -482,6 +484,8 @@ add_hidden_keys(TbAnalyzer *a, const List *exprs)
 		if (!tb_translate(a->t, expr, &value) ||
 			!tb_output_padding(expr, &value, &padding, &a->t->reason))
 			return tb_analyzer_refuse(a, a->t->reason);
+		if (value.info.type == TB_TYPE_GEOMETRY)
+			return tb_analyzer_refuse(a, GEOMETRY_KEY);
 		if (hidden)
 			a->result->hidden |= UINT64CONST(1) << list_length(a->result->keys);
 		add_translated_key(a, &value, padding, expr, hidden ? hidden_key(expr) : expr, 0);
