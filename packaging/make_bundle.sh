@@ -94,7 +94,8 @@ copy_extension() {
 
 copy_repository() {
   # Suites run the recipes of that page.
-  (cd "$repository" && git ls-files -co --exclude-standard -- test bench tools catalog docs/spatial-joins.md docs/pictures |
+  (cd "$repository" &&
+    git ls-files -co --exclude-standard -- test bench tools catalog docs/spatial-joins.md docs/pictures |
     while read -r file; do if [ -f "$file" ]; then echo "$file"; fi; done |
     tar -cf - -T -) | tar -xf - -C "$root/repository"
   install -D "$build/tools/turbine-datagen" "$root/repository/build/tools/turbine-datagen"

@@ -9,7 +9,6 @@
 
 #include "pg/nodes/offer/prefer_whole.h"
 #include "pg/planner/cost.h"
-#include "pg/planner/postgres/postgres_time.h"
 #include "pg/planner/postgres/rivals.h"
 #include "pg/planner/program/stage.h"
 #include "pg/plans/our_nodes.h"
@@ -63,9 +62,9 @@ stands_on_ours(const Path *path)
 static double
 allowed(PlannerInfo *root, const Path *path, Cost wanted, double later)
 {
-	double us = tb_postgres_plan_us(root, path) * wanted / path->total_cost;
-
-	return tb_cost_is_promising(later, us) ? KEEPS_COLUMNS : ABOUT_EQUAL;
+	return tb_cost_is_promising(later, tb_rivals_wanted_us(root, path, wanted)) ?
+		KEEPS_COLUMNS :
+		ABOUT_EQUAL;
 }
 
 void

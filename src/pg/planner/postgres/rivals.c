@@ -101,6 +101,26 @@ tb_rivals_wanted_cost(const PlannerInfo *root, const RelOptInfo *rel, const Path
 	return path->startup_cost + (path->total_cost - path->startup_cost) * part;
 }
 
+double
+tb_rivals_wanted_us(PlannerInfo *root, const Path *path, Cost wanted)
+{
+	double		us = tb_postgres_plan_us(root, path);
+	const Path *node = path;
+	double		first;
+	double		part;
+
+	if (wanted >= path->total_cost || path->total_cost <= path->startup_cost)
+		return us;
+	while (IsA(node, ProjectionPath))
+		node = ((const ProjectionPath *) node)->subpath;
+	if (!IsA(node, GatherMergePath))
+		return us * wanted / path->total_cost;
+	/* Workers sort all of their rows before the first one comes through it. */
+	first = Min(tb_postgres_plan_us(root, ((const GatherMergePath *) node)->subpath), us);
+	part = (wanted - path->startup_cost) / (path->total_cost - path->startup_cost);
+	return first + (us - first) * Max(part, 0);
+}
+
 /* The cheapest of those that depend on no other table. */
 static Rival
 rival_in(PlannerInfo *root, const RelOptInfo *rel, const List *paths)
@@ -121,7 +141,7 @@ rival_in(PlannerInfo *root, const RelOptInfo *rel, const List *paths)
 		rival.cost = cost;
 	}
 	if (best != NULL && best->total_cost > 0)
-		rival.us = tb_postgres_plan_us(root, best) * rival.cost / best->total_cost;
+		rival.us = tb_rivals_wanted_us(root, best, rival.cost);
 	return rival;
 }
 

@@ -20,8 +20,10 @@ extern void tb_rivals_bound(PlannerInfo *root, const RelOptInfo *rel, List *stag
 
 /* What the rows that the query wants of the path cost: a LIMIT right above it leaves out
  * the others. */
-extern Cost tb_rivals_wanted_cost(const PlannerInfo *root, const RelOptInfo *rel,
-								  const Path *path);
+extern Cost	  tb_rivals_wanted_cost(const PlannerInfo *root, const RelOptInfo *rel,
+									const Path *path);
+/* The microseconds of what is wanted of a path of PostgreSQL's nodes. */
+extern double tb_rivals_wanted_us(PlannerInfo *root, const Path *path, Cost wanted);
 
 /*
  * Whether any node over the `input` (a table or a join) could be faster than the rivals in
