@@ -19,6 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import answers  # noqa: E402
+import cache_bench  # noqa: E402
 import cluster  # noqa: E402
 from brin import BITMAP, BUFFERED, SEQUENTIAL, counter, explain, nodes  # noqa: E402
 from run_sql import DIRECT, OFF  # noqa: E402
@@ -43,18 +44,11 @@ SHAPE_CONDITIONS = (("place && st_makeenvelope(10, 0, 12, 100, 4326)", 0.9),
                     ("place && st_makeenvelope(-9, -9, -8, -8, 4326)", 1.0))
 
 
-class Bench:
+class Bench(cache_bench.Bench):
     def __init__(self, server, options, has_postgis):
+        super().__init__()
         self.server, self.options, self.has_postgis = server, options, has_postgis
-        self.passed = self.failed = 0
         self.conditions = PLAIN_CONDITIONS + (SHAPE_CONDITIONS if has_postgis else ())
-
-    def check(self, name, complaint):
-        if complaint:
-            self.failed += 1
-            print(f"{name}: {complaint}", flush=True)
-        else:
-            self.passed += 1
 
     def session(self, settings):
         if "pg_turbine.enabled" in settings:
