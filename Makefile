@@ -75,7 +75,7 @@ test: build python-packages cuda-compiler neighbour-packages
 	@$(PYTHON) test/run_all.py
 
 # The same against the versions of PostgreSQL that this machine does not have, each in the root file system of a Debian
-# release; what run_all.py runs of them.
+# release: all suites that start a server, and short forms of them for 16. An hour for a version.
 test-versions:
 	@for version in $(or $(VERSIONS),16 17 18); do $(MAKE) test PG=$$version || exit 1; done
 

@@ -291,7 +291,7 @@ def main():
     parser.add_argument("--only", default="", help="comma-separated check names")
     parser.add_argument("--without-postgis", action="store_true", help="pass if PostGIS is not installed")
     options = parser.parse_args()
-    has_postgis = (Path(cluster.pg_config("--sharedir")) / "extension" / "postgis.control").exists()
+    has_postgis = cluster.has_extension("postgis")
     if not has_postgis and not options.without_postgis:
         print("PostGIS is not installed\n0 passed, 1 failed")
         return 1

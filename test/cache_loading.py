@@ -119,8 +119,7 @@ def load(bench, server):
         session.query(policy.format("l", "off"))
         bench.equal("off", cached_blocks(session, query), 0)
         bench.equal("off, again", cached_blocks(session, query), 0)
-        dump = cluster.run_as_server([server.bindir / "pg_dump", "-h", server.directory, "-p", str(server.port), "-U", "postgres",
-                                      "-t", "l", "-s", "postgres"])
+        dump = server.dump("postgres", "-t", "l", "-s")
         bench.check("dumped", None if "ON TABLE public.l IS 'cache off'" in dump else dump)
         with server.connect() as other:
             bench.fails("nobody's label", other, "SECURITY LABEL ON TABLE l IS 'cache off'", "22023")

@@ -331,9 +331,8 @@ def told(uid, data):
 
 def by_tcp(server, sql):
     """A statement's value over TCP; the session stays open until the caller has used it."""
-    environment = {**os.environ, "PGOPTIONS": ""}
-    process = subprocess.Popen([server.bindir / "psql", "-X", "-A", "-t", "-h", "127.0.0.1", "-p", str(server.port), "-U", "postgres",
-                                "postgres"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    process = cluster.start_as_server([*server.client("psql"), "-h", "127.0.0.1", "-XAt"],
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     process.stdin.write(sql + ";\n")
     process.stdin.flush()
     return process, process.stdout.readline().strip()

@@ -349,9 +349,9 @@ def undone(bench, server):
         session.query("CREATE FUNCTION wait() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); END $$; "
                       "CREATE EVENT TRIGGER at_start ON ddl_command_start WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION wait()")
         other.query("BEGIN; SELECT pg_advisory_xact_lock(1)")
-        with subprocess.Popen([server.bindir / "psql", "-h", server.directory, "-p", str(server.port), "-U", "postgres", "-Xqc",
-                               "CREATE FOREIGN TABLE IF NOT EXISTS race (id int) SERVER gstore_fdw"],
-                              stderr=subprocess.PIPE, text=True) as late:
+        with cluster.start_as_server([*server.client("psql"), "-Xqc",
+                                      "CREATE FOREIGN TABLE IF NOT EXISTS race (id int) SERVER gstore_fdw"],
+                                     stderr=subprocess.PIPE, text=True) as late:
             soon(lambda: session.value("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0", SECONDS)
             other.query("CREATE TABLE race (id int); COMMIT")
             bench.check("somebody was faster", None if "already exists, skipping" in late.communicate()[1] else "no NOTICE")
@@ -469,14 +469,11 @@ def dump(bench, server):
                       "INSERT INTO d SELECT i, 'x' FROM generate_series(1, 1000) i; "
                       "CREATE TABLE names (g reggstore); INSERT INTO names VALUES ('d')")
         session.query("CREATE DATABASE again TEMPLATE template0")
-        arguments = ["-h", server.directory, "-p", str(server.port), "-U", "postgres"]
-        saved = cluster.run_as_server([server.bindir / "pg_dump", *arguments, "postgres"])
+        saved = server.dump()
         bench.check("a table is saved", None if "CREATE TABLE public.d " in saved and "CREATE FOREIGN TABLE" not in saved else saved)
         bench.check("with its label", None if "SECURITY LABEL FOR pg_turbine ON TABLE public.d IS 'pin gpu0'" in saved else saved)
-        restored = subprocess.run([server.bindir / "psql", *arguments, "-v", "ON_ERROR_STOP=1", "-q", "-d", "again"], input=saved,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-        bench.equal("restored", (restored.returncode, restored.stdout[-500:] if restored.returncode else ""), (0, ""))
-        shown = cluster.run_as_server([server.bindir / "psql", *arguments, "-d", "again", "-c", r"\d d"])
+        bench.check("restored", server.restore(saved, "again"))
+        shown = cluster.run_as_server([*server.client("psql", "again"), "-c", r"\d d"])
         bench.check(r"\d", None if 'Table "public.d"' in shown and "d_pkey" in shown else shown)
         with server.connect("again", settings=CPU) as again:
             is_pinned_table(bench, "restored", again, "d", "pin gpu0")

@@ -12,7 +12,6 @@ Called by: test/run_all.py. Options: --functions, --seed, --only, --device (auto
 import argparse
 import random
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -390,11 +389,7 @@ class Suite:
             create(session, "a int", "int", "z_callee(a) + 1", "a_callee")
             create(session, "a int", "numeric", body, "caller", "STRICT COST 7")
             session.query("CREATE TABLE kept AS SELECT caller(i) AS c FROM generate_series(1, 5) i; CREATE INDEX ON kept (caller(c::int))")
-        dump = subprocess.run([self.server.bindir / "pg_dump", "-h", self.server.directory, "-U", "postgres", "first_one"],
-                              check=True, capture_output=True, text=True).stdout
-        restored = subprocess.run([self.server.bindir / "psql", "-X", "-v", "ON_ERROR_STOP=1", "-q", "-h", self.server.directory,
-                                   "-U", "postgres", "second_one"], check=False, input=dump, capture_output=True, text=True)
-        self.bench.equal("restore", (restored.returncode, restored.stderr), (0, ""))
+        self.bench.check("restore", self.server.restore(self.server.dump("first_one"), "second_one"))
         question = ("SELECT p.proname, p.prosrc, provolatile, proparallel, procost, proisstrict, (SELECT count(*) FROM pg_depend d "
                     "WHERE d.objid = p.oid AND d.refclassid = 'pg_proc'::regclass) FROM pg_proc p JOIN pg_language l "
                     "ON l.oid = prolang WHERE lanname = 'turbine' ORDER BY 1")

@@ -36,7 +36,7 @@ class MysqlServer:
             cluster.run_as_server(["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--skip-test-db",
                                    "--auth-root-authentication-method=normal"])
             with open(self.directory / "log", "wb") as log:
-                self.process = cluster._as_server(
+                self.process = cluster.start_as_server(
                     [shutil.which("mariadbd", path="/usr/sbin:/usr/local/sbin:" + os.environ["PATH"]), "--no-defaults",
                      f"--datadir={data}", f"--socket={self.socket}", f"--pid-file={self.directory / 'pid'}",
                      "--skip-networking", "--innodb-buffer-pool-size=64M", "--innodb-flush-log-at-trx-commit=0",

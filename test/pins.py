@@ -12,7 +12,6 @@ Called by: make test-pins, test/run_all.py.
 import argparse
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -242,11 +241,7 @@ def dump(bench, server):
     with server.connect(settings=CPU) as session:
         session.query("SELECT turbine.pin('t', ARRAY['k'], 'host'); SELECT turbine.pin('pt')")
         session.query("CREATE DATABASE again")
-        arguments = ["-h", server.directory, "-p", str(server.port), "-U", "postgres"]
-        saved = cluster.run_as_server([server.bindir / "pg_dump", *arguments, "postgres"])
-        restored = subprocess.run([server.bindir / "psql", *arguments, "-v", "ON_ERROR_STOP=1", "-q", "-d", "again"], input=saved,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-        bench.equal("restored", restored.returncode, 0)
+        bench.check("restored", server.restore(server.dump(), "again"))
         with server.connect("again", settings=CPU) as again:
             bench.equal("pins", again.query("SELECT relation::text, columns, device FROM turbine.gstore ORDER BY 1"),
                         [("pt_1", None, "gpu"), ("pt_2", None, "gpu"), ("t", "{k}", "host")])

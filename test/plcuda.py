@@ -23,7 +23,6 @@ import re
 import shutil
 import signal
 import struct
-import subprocess
 import sys
 import tempfile
 import threading
@@ -652,11 +651,9 @@ def life(bench, server):
                'plcuda_row r;\nr.c1 = arg1;\nr.c2 = plcuda_text("$$ \\\\ \'");\nreturn r;',
                name="travels", options="STRICT COST 7")
         expected = session.query("SELECT * FROM travels(3)")
-        where = ["-h", server.directory, "-p", str(server.port), "-U", "postgres"]
-        dump = subprocess.run([server.bindir / "pg_dump", *where, "postgres"], capture_output=True, text=True, check=True).stdout
+        dump = server.dump()
         session.query("CREATE DATABASE restored")
-        subprocess.run([server.bindir / "psql", *where, "-X", "-q", "-v", "ON_ERROR_STOP=1", "restored"], input=dump,
-                       capture_output=True, text=True, check=True)
+        bench.check("restore", server.restore(dump, "restored"))
         with server.connect(database="restored") as restored:
             bench.equal("restored", restored.query("SELECT * FROM travels(3)"), expected)
             bench.equal("restored, another", restored.value("SELECT lives(1)"), "2")
@@ -705,9 +702,7 @@ def rights(bench, server):
         bench.equal("others may call", plain.value("SELECT shared(5)"), "5")
         for setting in ("cuda_home = '/tmp'", "plcuda_memory = '1GB'"):
             refuses(bench, f"SET {setting}", plain, f"SET pg_turbine.{setting}", "42501")
-    dump = subprocess.run([server.bindir / "pg_dump", "-h", server.directory, "-U", "postgres", "-s", "postgres"],
-                          capture_output=True, text=True, check=True).stdout
-    dumped = re.search(r"CREATE FUNCTION public\.shared.*\n.*LANGUAGE plcuda", dump)
+    dumped = re.search(r"CREATE FUNCTION public\.shared.*\n.*LANGUAGE plcuda", server.dump("postgres", "-s"))
     bench.check("functions are dumped", None if dumped else "not in the dump")
 
 

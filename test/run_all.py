@@ -42,9 +42,8 @@ FED_SCRIPTS = ("aggregates,brin,cached_columns,collations,errors,feeders,filter_
                "join_filters,join_keys,joins,lazy_errors,numeric,parallel_scans,partitions,rights,row_counts,"
                "table_shapes,text,toast,types,visibility")
 
-# What runs against another version of PostgreSQL (TURBINE_PG) if no suite is named: plans, values and visibility, which
-# are what versions change.
-OTHER_VERSION_SUITES = ("faults", "sql", "core", "differential", "joins", "races", "map-promise")
+# Versions whose servers lack so much (ICU, libxml, most of contrib) that only the short forms say what they leave out.
+LIMITED_BUILDS = ("16",)
 
 # What differs between GPUs and the host. Kernels that all of them together must run.
 GPU_SCRIPTS = "aggregates,float_sums,following_keys,full_joins,joins,late_parts,partitions,set_operations,several_distinct,text"
@@ -64,6 +63,9 @@ class Suite(NamedTuple):
     compiles: bool = False
     # It runs another suite once more in the collation C. `make test LOCALE=C` leaves it out: all suites run in C then.
     repeats_in_c: bool = False
+    # It starts no PostgreSQL, or one with programs that are built for this machine's version alone: not run against
+    # another one (TURBINE_PG).
+    own_version: bool = False
     # Only if it is named.
     on_request: bool = False
 
@@ -73,20 +75,24 @@ class Suite(NamedTuple):
 SUITES = {
     "layers": Suite(
         PYTHON + ["tools/check_tree.py"],
-        "the tree keeps its layers, sizes and words"),
+        "the tree keeps its layers, sizes and words",
+        own_version=True),
     "format": Suite(
         PYTHON + ["tools/check_format.py"],
-        "files look as the style says"),
+        "files look as the style says",
+        own_version=True),
     "lint": Suite(
         PYTHON + ["tools/check_lint.py"],
-        "Python and shell programs have no defect that linters know"),
+        "Python and shell programs have no defect that linters know",
+        own_version=True),
     "unit": Suite(
         PYTHON + ["test/run_unit.py"],
         "classes and functions do what they state, without a server; the harness notices what is wrong",
-        ("--long",), alone=True),
+        ("--long",), alone=True, own_version=True),
     "pg-units": Suite(
         PYTHON + ["test/pg_units.py"],
-        "pure functions of the extension do what they state"),
+        "pure functions of the extension do what they state",
+        own_version=True),
     "faults": Suite(
         PYTHON + ["test/faults.py"],
         "cancelled, killed and starved processes cost a query at most, never an answer",
@@ -110,13 +116,13 @@ SUITES = {
         alone=True),
     "pg16": Suite(
         PYTHON + ["test/other_version.py", "16"],
-        "short forms of suites against PostgreSQL 16", alone=True),
+        "short forms of suites against PostgreSQL 16", alone=True, own_version=True),
     "pg17": Suite(
         PYTHON + ["test/other_version.py", "17"],
-        "the same against PostgreSQL 17", alone=True),
+        "the same against PostgreSQL 17", alone=True, own_version=True),
     "pg18": Suite(
         PYTHON + ["test/other_version.py", "18"],
-        "the same against PostgreSQL 18", alone=True),
+        "the same against PostgreSQL 18", alone=True, own_version=True),
     "sql": Suite(
         PYTHON + ["test/run_sql.py"],
         "every statement of test/sql gives PostgreSQL's answer, forced and not, direct and buffered",
@@ -391,7 +397,8 @@ SUITES = {
         on_request=True),
     "new-input": Suite(
         PYTHON + ["test/new_input.py"],
-        "an input that is added from outside gives PostgreSQL's answers"),
+        "an input that is added from outside gives PostgreSQL's answers",
+        own_version=True),
     "brin": Suite(
         PYTHON + ["test/brin.py"],
         "blocks that BRIN indexes exclude hold no row of the answer",
@@ -412,7 +419,8 @@ SUITES = {
         "exported files hold what the server has"),
     "mysql2arrow": Suite(
         PACKAGES_PYTHON + ["test/mysql2arrow.py"],
-        "files exported from MariaDB hold what the server has"),
+        "files exported from MariaDB hold what the server has",
+        own_version=True),
     "feeder-races": Suite(
         PYTHON + ["test/races.py", "--feeders", "--races", "2000"],
         "answers hold while others write and feeders read",
@@ -421,14 +429,16 @@ SUITES = {
     "feeder-sql": Suite(
         ASSERTED + PYTHON + ["test/run_sql.py", "--feeders", "--only", FED_SCRIPTS],
         "test/sql with every scan fed by workers, assertions switched on",
-        ("--only", "")),
+        ("--only", ""),
+        own_version=True),
     # Everything cached: tables are loaded into the column cache first.
     "cached-sql": Suite(
         PYTHON + ["test/run_sql.py", "--cached"],
         "test/sql with every table cached"),
     "mutants": Suite(
         PYTHON + ["test/mutants.py"],
-        "each defect put in on purpose is noticed"),
+        "each defect put in on purpose is noticed",
+        own_version=True),
     "cached-differential": Suite(
         PYTHON + ["test/differential.py", "--cached", "--seed", "1001", "--queries", "250"],
         "random queries of cached tables give PostgreSQL's answers",
@@ -478,11 +488,11 @@ REPEATED_LINES = 25
 
 
 def default_suites():
-    if server_root.VERSION:
-        return list(OTHER_VERSION_SUITES)
+    if server_root.VERSION in LIMITED_BUILDS:
+        return [f"pg{server_root.VERSION}"]
     in_c = cluster.cluster_locale() == "C"
     return [name for name, suite in SUITES.items()
-            if not suite.on_request and not (in_c and suite.repeats_in_c)]
+            if not suite.on_request and not (in_c and suite.repeats_in_c) and not (server_root.VERSION and suite.own_version)]
 
 
 def passed_and_failed(name, last_line, status):

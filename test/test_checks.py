@@ -589,6 +589,15 @@ class Suites(unittest.TestCase):
         with mock.patch.object(run_all.cluster, "cluster_locale", return_value="C.UTF-8"):
             self.assertEqual(set(run_all.default_suites()) - set(in_c), {"c-sql", "c-reports"})
 
+    def test_what_runs_against_another_version(self):
+        own = {name for name, suite in run_all.SUITES.items() if suite.own_version}
+        here = set(run_all.default_suites())
+        with mock.patch.object(run_all.server_root, "VERSION", "17"):
+            self.assertEqual(here - set(run_all.default_suites()), own)
+        self.assertTrue({"unit", "mutants"} <= own)
+        with mock.patch.object(run_all.server_root, "VERSION", "16"):
+            self.assertEqual(run_all.default_suites(), ["pg16"])
+
 
 class Release(unittest.TestCase):
     """Packages tell the version of CMakeLists.txt."""

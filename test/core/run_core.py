@@ -93,8 +93,8 @@ def run_suite(suite, mode, suites, work, only):
             server.create_extension("postgres")
             server.wait_for_service()
         prepare_database(server, "regression" if suite == "regress" else "isolation_regression")
-        process = cluster._as_server(suite_command(suite, server, suites, output, schedule),
-                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        process = cluster.start_as_server(suite_command(suite, server, suites, output, schedule),
+                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         passed, failed = [], []
         for line in process.stdout:
             name, ok = outcome_of(line)
