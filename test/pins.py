@@ -42,10 +42,19 @@ def cached(session, table):
                              f"WHERE relation = '{table}'::regclass AND column_name <> 'ctid'"))
 
 
+def blocks_with_rows(session, table):
+    """All blocks up to the last one with a row: since 16 a COPY, say, leaves empty ones behind that."""
+    session.query("SET pg_turbine.enabled = off")
+    last = session.value(f"SELECT coalesce(max((ctid::text::point)[0]), -1) FROM {table}")
+    session.query("RESET pg_turbine.enabled")
+    return int(float(last)) + 1
+
+
 def is_kept(bench, name, session, table):
     """All blocks are cached soon, although nobody asks for them."""
-    soon(lambda: cached(session, table) >= blocks_of(session, table) > 0, KEEPER_SECONDS)
-    found, blocks = cached(session, table), blocks_of(session, table)
+    blocks = blocks_with_rows(session, table)
+    soon(lambda: cached(session, table) >= blocks > 0, KEEPER_SECONDS)
+    found = cached(session, table)
     bench.check(name, None if found >= blocks > 0 else f"{found} of {blocks} blocks")
 
 

@@ -7,7 +7,7 @@ of what direct reads may change, in a third where besides every ANALYZE also vac
 blocks are read directly from the files; with --feeders only, in one where parallel
 workers feed what is not, with --cached only, in one where every ANALYZE also loads all
 columns of all tables into the cache. Statements must agree in rows,
-SQLSTATE and message. Statements marked
+SQLSTATE and message. What makes tables and the like must succeed. Statements marked
 `-- offloaded: NODE` must be planned with that node, or the test would compare
 PostgreSQL with itself.
 Where TURBINE_PLAIN_ANSWERS names a folder, answers of the plain run are left there for
@@ -61,6 +61,8 @@ PARALLEL_EVERYWHERE = "force_parallel_mode" if cluster.major_version() < 16 else
 # something to feed each time.
 FEEDING = {**FORCED, "pg_turbine.enable_cache": "off", PARALLEL_EVERYWHERE: "on", "max_parallel_workers_per_gather": "2",
            "parallel_leader_participation": "off"}
+# What scripts do to have something to ask about. PostgreSQL itself must do it, or all that follows asks about nothing.
+PREPARATIONS = ("ALTER", "ANALYZE", "COPY", "CREATE", "DELETE", "INSERT", "PREPARE", "UPDATE")
 # Expected of no script: each would mean that the service, not a value, failed.
 SERVICE_FAULTS = ("no_service", "no_device", "device_lost", "compile", "protocol")
 
@@ -206,6 +208,8 @@ def compare(name, statements, plain, forced):
             print(f"{name}: session lost at: {statement.text[:300]}\n    {side[-1][1]}", flush=True)
             return i - failed, failed + len(statements) - i
         found = forced[i][1] or answers.difference(plain[i][0], forced[i][0], statement.ordered, statement.floats)
+        if plain[i][0].error and statement.text.split()[0].upper() in PREPARATIONS:
+            found = f"PostgreSQL itself says {plain[i][0].error}"
         if found:
             failed += 1
             print(f"{name}: {statement.text[:600]}\n    {found}", flush=True)

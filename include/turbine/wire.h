@@ -87,7 +87,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 27
+#define TB_WIRE_VERSION 28
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -403,7 +403,7 @@ typedef struct TbStreamBatch
  * AGGREGATE, PROJECT: a second program, whose source is the rows that the first one and its
  * result plan leave, and which the host runs. What comes back is the second one's rows,
  * which unread_columns speaks of then. Its source is TB_SOURCE_ROWS, its sink AGGREGATE or
- * PROJECT, it has no joins.
+ * PROJECT, it has no joins. It may have a result plan of its own.
  *
  * With sets the source has each row once for each of them, so that one program makes the
  * groups of all grouping sets: columns whose bit the set lacks are NULL, and a column of
@@ -416,11 +416,12 @@ typedef struct TbContinuation
 	uint64_t params_size;
 	double	 estimated_groups; /* AGGREGATE */
 	uint32_t nsets;			   /* 0: each row comes once */
-	uint32_t reserved;
+	uint32_t result_size;	   /* of the result plan of its rows; 0: none */
 	/* uint64_t sets[nsets]: a bit for each of the source's first 64 columns; those behind
 	 * are in all sets. uint32_t columns[ncolumns]: which column of the rows each of the
 	 * source is, of the same type; with sets TB_NONE: the set's number, INT4; padded to 8;
-	 * program bytes, padded to 8; the parameter block */
+	 * program bytes, padded to 8; the parameter block; the result plan, where there is one
+	 * behind padding to 8 */
 } TbContinuation;
 
 #define TB_MAX_SETS 256

@@ -178,6 +178,38 @@ TEST_F(CompiledContinuationTest, TakesWhatAResultPlanLeaves) {
   EXPECT_EQ(rows, (std::vector<Row>{{9945, 10}}));
 }
 
+/* SELECT c, count(*), sum(v) FROM (SELECT v, count(*) c FROM s GROUP BY v) x GROUP BY c ORDER BY sum(v) DESC LIMIT 3;
+ * and the same of the first 700 values alone. */
+TEST_F(CompiledContinuationTest, ItsRowsHaveAnOrderAndALimit) {
+  ProgramWriter second = over_rows();
+  const uint32_t value = second.column(TB_TYPE_INT4, true), count = second.column(TB_TYPE_INT8);
+  second.keys = {count};
+  second.aggregate(TB_AGG_COUNT);
+  second.aggregate(TB_AGG_SUM_INT, value);
+  TbSortKey by_sum{};
+  by_sum.column = 2;
+  by_sum.flags = TB_SORT_DESCENDING;
+  PlanWriter last(3), first(2);
+  last.order({by_sum}).limit(3);
+  first.order({TbSortKey{}}).limit(700);
+  for (const bool limited : {false, true}) {
+    auto client = connect();
+    ASSERT_TRUE(client->start(groups(), 1000, TB_QUERY_ALLOW_HOST, 0, limited ? first.blob() : std::vector<uint8_t>{},
+                              Client::continuation(second, {0, 1}, {}, last.blob())));
+    send_values(*client, 70000);
+    const auto [rows, end] = results(*client, {TB_TYPE_INT8, TB_TYPE_INT8, TB_TYPE_INT8});
+    ASSERT_EQ(end.type, TB_MSG_QUERY_DONE);
+    const int64_t each = limited ? 100 : 10000;  // values of a count
+    std::vector<Row> expected;
+    for (int64_t rest = 4; rest < 7; rest++)
+      expected.push_back({rest + 1, each, rest * each + 7 * (each * (each - 1) / 2)});
+    EXPECT_EQ(rows, expected);
+    EXPECT_EQ(end.as<TbQueryDone>().rows_continued, limited ? 700u : 70000u);
+    EXPECT_EQ(end.as<TbQueryDone>().rows_sorted, 7u);
+    EXPECT_EQ(end.as<TbQueryDone>().groups, 3u);
+  }
+}
+
 /* Sums of bigint that no bigint holds: PostgreSQL's business. With and without keys. */
 TEST_F(CompiledContinuationTest, NarrowSumsThatOverflowAreVerdicts) {
   for (const bool grouped : {false, true}) {
@@ -233,6 +265,10 @@ TEST_F(CompiledContinuationTest, ProgramsThatCannotReadTheRowsEndTheConnection) 
   of_sets.keys = {of_sets.column(TB_TYPE_INT4, true), of_sets.column(TB_TYPE_INT4)};
   of_count.keys = {of_count.column(TB_TYPE_INT8)};
   const std::string whole = Client::continuation(good, {0});
+  TbSortKey behind{};
+  behind.column = 1;
+  const std::vector<uint8_t> sorted = PlanWriter(1).order({TbSortKey{}}).blob();
+  const std::string with_plan = Client::continuation(good, {0}, {}, sorted);
   const std::string broken[] = {
       Client::continuation(good, {2}),
       Client::continuation(good, {}),
@@ -249,9 +285,14 @@ TEST_F(CompiledContinuationTest, ProgramsThatCannotReadTheRowsEndTheConnection) 
       Client::continuation(of_sets, {0, TB_NONE}, {2}).substr(0, sizeof(TbContinuation) + 4),
       whole.substr(0, 8),
       whole.substr(0, whole.size() - 8),
-      whole + std::string(8, '\0')};
+      whole + std::string(8, '\0'),
+      Client::continuation(good, {0}, {}, PlanWriter(1).order({behind}).blob()),  // by no column of its rows
+      Client::continuation(good, {0}, {}, {sorted.begin(), sorted.begin() + 8}),
+      with_plan.substr(0, with_plan.size() - 8),
+      with_plan + std::string(8, '\0')};
   auto client = connect();
   EXPECT_TRUE(client->start(groups(), 10, TB_QUERY_ALLOW_HOST, 0, {}, whole));
+  EXPECT_TRUE(connect()->start(groups(), 10, TB_QUERY_ALLOW_HOST, 0, {}, with_plan));
   for (size_t i = 0; i < std::size(broken); i++) {
     auto other = connect();
     other->send_query(groups(), 10, TB_ANY_DEVICE, TB_QUERY_ALLOW_HOST, 0, {}, broken[i]);

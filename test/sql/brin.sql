@@ -114,17 +114,17 @@ SELECT count(*) FROM log WHERE ts > now()::timestamp;
 SELECT count(*) FROM log WHERE ts < now()::timestamp AND id > 8990;
 SELECT count(*) FROM log WHERE id < 10 / (SELECT 0);
 SELECT count(*) FROM nothing_there WHERE id < 10;
-PREPARE some(int, timestamp) AS SELECT count(*), sum(v), min(ts) FROM log WHERE id > $1 AND ts < $2;
+PREPARE some_rows(int, timestamp) AS SELECT count(*), sum(v), min(ts) FROM log WHERE id > $1 AND ts < $2;
 PREPARE few(int) AS SELECT id, tag FROM log WHERE id BETWEEN $1 AND $1 + 5;
 -- for X in 0 80 4500 8998 9000 20000
-EXECUTE some(:X, '2024-01-06');
+EXECUTE some_rows(:X, '2024-01-06');
 EXECUTE few(:X);
 -- end for
-EXECUTE some(NULL, '2024-01-06');
+EXECUTE some_rows(NULL, '2024-01-06');
 EXECUTE few(NULL);
 SET plan_cache_mode = force_generic_plan;
 -- for X in 0 81 4500 9000 NULL
-EXECUTE some(:X, '2024-01-04');
+EXECUTE some_rows(:X, '2024-01-04');
 EXECUTE few(:X);
 -- end for
 -- Rows that come later: into ranges with a summary and without one.
@@ -137,7 +137,7 @@ SELECT count(*), sum(v), min(id) FROM log WHERE id < 50;
 SELECT count(*), sum(v), min(id) FROM log WHERE tag = 'early';
 -- offloaded: GpuScan
 SELECT id FROM log WHERE id BETWEEN -3 AND 3;
-EXECUTE some(-10, '2023-06-01 00:05');
+EXECUTE some_rows(-10, '2023-06-01 00:05');
 SELECT brin_summarize_new_values('log_ts') >= 0, brin_summarize_new_values('log_id') >= 0, brin_summarize_new_values('log_tag') >= 0;
 -- for X in -500 -499 -250 -1 1 9000
 -- offloaded: GpuPreAgg
@@ -275,17 +275,17 @@ EXECUTE some_parts(9000, '2024-01-09');
 EXECUTE some_parts(20000, '2024-01-05');
 EXECUTE some_parts(NULL, '2024-01-05');
 -- An index that goes or comes changes no answer.
-EXECUTE some(8000, '2024-02-01');
+EXECUTE some_rows(8000, '2024-02-01');
 DROP INDEX log_id;
-EXECUTE some(8000, '2024-02-01');
+EXECUTE some_rows(8000, '2024-02-01');
 CREATE INDEX log_id ON log USING brin (id int4_bloom_ops);
-EXECUTE some(8000, '2024-02-01');
+EXECUTE some_rows(8000, '2024-02-01');
 EXECUTE few(700);
 TRUNCATE log;
-EXECUTE some(8000, '2024-02-01');
+EXECUTE some_rows(8000, '2024-02-01');
 SELECT count(*) FROM log WHERE id < 50;
 INSERT INTO log (id, ts, v) SELECT i, '2024-01-01', 1 FROM generate_series(1, 100) i;
-EXECUTE some(50, '2024-02-01');
+EXECUTE some_rows(50, '2024-02-01');
 -- Settings that forbid it.
 SET pg_turbine.enable_brin = off;
 -- offloaded: GpuPreAgg

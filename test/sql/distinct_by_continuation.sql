@@ -20,7 +20,14 @@ SELECT count(DISTINCT :value), count(*), count(a), sum(a), max(n), avg(a) FROM r
 -- shows: Distinct Values Combined: by the engine
 SELECT count(DISTINCT :value), count(*) FROM r WHERE id % 2 > 5;
 SELECT k, t, count(DISTINCT :value), count(*), sum(n), max(d) FROM r GROUP BY k, t;
+-- ordered
+-- offloaded: GpuSort
+-- shows: Distinct Values Combined: by the engine
 SELECT k, count(DISTINCT :value) FROM r GROUP BY k HAVING count(DISTINCT :value) > 3000 ORDER BY 2 DESC, 1 LIMIT 3;
+-- ordered
+-- offloaded: GpuSort
+-- shows: Distinct Values Combined: by the engine
+SELECT s, count(DISTINCT :value) AS many, count(*), max(d) FROM r WHERE id % 7 < 5 GROUP BY s ORDER BY many DESC, s LIMIT 7 OFFSET 3;
 -- end for
 -- for value in a j b n w id
 -- offloaded: GpuPreAgg

@@ -16,7 +16,7 @@ SELECT x - 1, x - 1, x % 7 + x / 3, sum(v) FROM h GROUP BY x, x - 1, x % 7 + x /
 SELECT x - y, abs(x), max(v) FROM h GROUP BY x - y, x, abs(x), y;
 -- shows: Group Key: ['x', 'y']
 SELECT count(*) FROM h GROUP BY x + y, x, y;
--- shows: Group Key: ['d', 'x']
+-- shows: Group Key: ['d']
 SELECT d, extract(month FROM d), d + 1, count(DISTINCT x), avg(n) FROM h GROUP BY d, extract(month FROM d), d + 1;
 -- shows: Group Key: ['t', 'c']
 SELECT t, c, length(t), t || c, substr(t, 2), c = 'c1', min(d) FROM h GROUP BY t, c, length(t), t || c, substr(t, 2), c = 'c1';

@@ -220,7 +220,7 @@ SELECT count(*) FROM hollow JOIN hosts ON hollow.k = zone WHERE fails_at(zone, 2
 SELECT count(*) FROM log JOIN hosts ON host = host_name WHERE moves(zone) = 1;
 SELECT k, (SELECT count(*) FROM log l JOIN hosts ON host = host_name WHERE note ~ ('n' || g.k)) FROM generate_series(1, 3) g (k);
 -- Filters of groups where keys do not fold: DISTINCT beside plain aggregates takes rows.
--- offloaded: GpuSort
+-- offloaded: GpuPreAgg
 SELECT k, count(*), min(n), count(DISTINCT host) FROM log WHERE url ~ 'a1' GROUP BY k;
 -- offloaded: GpuPreAgg
 SELECT k, count(*) FROM log WHERE to_char(f, '9.9') > ' 1' GROUP BY k;
@@ -253,7 +253,7 @@ SELECT twice(k), count(*) FROM parts WHERE url ~ 'h1.*a[2-5]' AND id < 4000 GROU
 -- Row-level security: what it lets nobody see, no other filter sees.
 CREATE TABLE noted (k int);
 CREATE FUNCTION tells(int) RETURNS bool LANGUAGE plpgsql COST 0.0001 IMMUTABLE AS $$ BEGIN IF $1 = 4 THEN RAISE EXCEPTION 'told %', $1; END IF; RETURN true; END $$;
-CREATE POLICY some ON log USING (even(k + 1));
+CREATE POLICY some_rows ON log USING (even(k + 1));
 ALTER TABLE log ENABLE ROW LEVEL SECURITY;
 ALTER TABLE log FORCE ROW LEVEL SECURITY;
 CREATE ROLE late_reader;

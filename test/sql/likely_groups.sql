@@ -1,7 +1,7 @@
 -- ORDER BY with LIMIT and HAVING over averages and expressions over aggregates: the engine drops groups by estimates,
 -- PostgreSQL sorts what stays.
 CREATE TABLE g (id int, k int, a int, b bigint, h smallint, n numeric(12,2), w numeric(30,4), f float8, d date, ts timestamp, t text);
-INSERT INTO g SELECT i, i * 7919 % 3001, i * 31 % 1009 - 300, (i * 7 % 1000) * 1000000007, i % 91, nullif(i * 13 % 10007, 5) / 100.0, (i % 977) * 1000000000000000.1234, (i * 17 % 4999) / 7.0, date '2020-01-01' + i * 11 % 1777, timestamp '2020-01-01' + i * 13 % 7777 * interval '1 hour', 't' || i % 13 FROM generate_series(1, 9000) i;
+INSERT INTO g SELECT i, i * 7919 % 3001, i * 31 % 1009 - 300, (i * 7 % 1000) * 1000000007::bigint, i % 91, nullif(i * 13 % 10007, 5) / 100.0, (i % 977) * 1000000000000000.1234, (i * 17 % 4999) / 8.0, date '2020-01-01' + i * 11 % 1777, timestamp '2020-01-01' + i * 13 % 7777 * interval '1 hour', 't' || i % 13 FROM generate_series(1, 9000) i;
 INSERT INTO g (id, k) SELECT i, 4000 + i FROM generate_series(1, 20) i;
 INSERT INTO g (id, k, f, b, n) VALUES (1, 5001, 'NaN', 9e18, 0), (2, 5002, 'Infinity', -9e18, 0.01), (3, 5003, '-Infinity', 0, -0.01), (4, 5004, 1e308, 1, 1), (5, 5004, 1e308, 1, 1), (6, 5005, 1e-320, 9223372036854775807, 9999999999.99);
 CREATE TABLE o (k int, name text);

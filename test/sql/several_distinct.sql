@@ -83,8 +83,8 @@ SELECT k, count(*), count(DISTINCT a), count(DISTINCT t) FROM parted WHERE k > 2
 SELECT k % 3, count(DISTINCT a), count(DISTINCT t) FROM parted GROUP BY ROLLUP (1);
 WITH w AS MATERIALIZED (SELECT k, i2 + random()::int * 0 AS v, t FROM m)
 SELECT w.k, count(DISTINCT v), count(DISTINCT w.t), count(*) FROM w JOIN o ON w.k = o.id GROUP BY w.k;
-WITH w AS MATERIALIZED (SELECT k, count(*) AS n FROM m GROUP BY k)
-SELECT m.k, count(DISTINCT n), count(DISTINCT t), count(*) FROM w JOIN m ON w.k = m.k GROUP BY m.k;
+WITH w AS MATERIALIZED (SELECT k, count(*) AS many FROM m GROUP BY k)
+SELECT m.k, count(DISTINCT many), count(DISTINCT t), count(*) FROM w JOIN m ON w.k = m.k GROUP BY m.k;
 -- Nothing comes in, or nothing but NULL.
 -- offloaded: GpuDistinct
 SELECT count(*), sum(k), count(DISTINCT v), sum(DISTINCT n), avg(DISTINCT v) FROM hollow;

@@ -135,9 +135,10 @@ class Client {
     return bytes.append(reinterpret_cast<const char*>(columns.data()), columns.size() * sizeof columns[0]);
   }
 
-  /* A continuation, whose source columns are these of the first one's rows. */
+  /* A continuation, whose source columns are these of the first one's rows, and a result plan of its rows. */
   static std::string continuation(const ProgramWriter& second, const std::vector<uint32_t>& columns,
-                                  const std::vector<uint64_t>& sets = {}) {
+                                  const std::vector<uint64_t>& sets = {},
+                                  const std::vector<uint8_t>& result_plan = {}) {
     const std::vector<uint8_t> program = second.blob();
     const std::string params = params_block({});
     TbContinuation head{};
@@ -145,13 +146,16 @@ class Client {
     head.ncolumns = static_cast<uint32_t>(columns.size());
     head.params_size = params.size();
     head.nsets = static_cast<uint32_t>(sets.size());
+    head.result_size = static_cast<uint32_t>(result_plan.size());
     std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
     bytes.append(reinterpret_cast<const char*>(sets.data()), sets.size() * sizeof(uint64_t));
     bytes.append(reinterpret_cast<const char*>(columns.data()), columns.size() * sizeof(uint32_t));
     bytes.resize((bytes.size() + 7) / 8 * 8);
     bytes.append(program.begin(), program.end());
     bytes.resize((bytes.size() + 7) / 8 * 8);
-    return bytes + params;
+    bytes += params;
+    if (!result_plan.empty()) bytes.resize((bytes.size() + 7) / 8 * 8);
+    return bytes.append(result_plan.begin(), result_plan.end());
   }
 
   /* Starts a query; its slot memory is mapped. */

@@ -191,6 +191,7 @@ Continuation::Continuation(const ContinuationRequest& request, const std::vector
   try {
     program_ = std::make_shared<const Program>(Program::parse(request.program));
     check_params(*program_, request.params);
+    if (!request.result_plan.empty()) plan_ = ResultPlan::parse(request.result_plan, *program_);
   } catch (const ProgramError& e) {
     throw ProtocolError(std::string("continuation: ") + e.what());
   }

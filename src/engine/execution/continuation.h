@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "engine/device/device.h"
 #include "engine/execution/result_output.h"
 #include "engine/result/plan/column_shape.h"
+#include "engine/result/plan/result_plan.h"
 #include "engine/threads/parallel_work.h"
 #include "engine/wire/requests.h"
 
@@ -28,6 +30,8 @@ class Continuation {
   Continuation(const ContinuationRequest& request, const std::vector<ColumnShape>& rows);
 
   const std::shared_ptr<const Program>& program() const { return program_; }
+  /* What is done with its rows before they are sent; null: nothing. */
+  const ResultPlan* plan() const { return plan_ ? &*plan_ : nullptr; }
 
   /* The code, before anything runs. Whether better code is worth it: CodeCache::Result. Throws DeviceError. */
   bool compile(CodeCache& cache, Device& host, const IsCancelled& cancelled, CodeDemand demand);
@@ -41,8 +45,8 @@ class Continuation {
   /* Returns how many rows there are now. Throws DeviceError, also where a value needs PostgreSQL. */
   uint64_t run(const Input& input, Device& host, ParallelWork& work, QueryProfile* profile);
 
-  /* Rows from `first` on, after run(): as DeviceQuery::fetch(). */
-  ResultBatch fetch(uint64_t first, uint64_t count) { return query_->fetch(first, count); }
+  /* The host's query that has the rows, after run(). */
+  DeviceQuery& query() { return *query_; }
 
   /* Groups and sums of rows, whatever their order. */
   bool folds_rows() const { return program_->sink() == TB_SINK_AGGREGATE; }
@@ -55,6 +59,7 @@ class Continuation {
   class Chunks;
 
   std::shared_ptr<const Program> program_;
+  std::optional<ResultPlan> plan_;
   std::shared_ptr<const std::string> params_;
   std::vector<uint32_t> columns_;  // of the rows: of each of the source's; TB_NONE: the set's number
   std::vector<uint64_t> sets_;     // a bit for each of the first 64 of columns_; empty: each row once

@@ -50,7 +50,7 @@ QueryOutput::QueryOutput(Engine& engine, ResultKeeper& keeper, std::shared_ptr<c
     return;
   }
   if (continuation_)
-    rows_.emplace(*continuation_->program(), nullptr, unread_columns_);
+    rows_.emplace(*continuation_->program(), continuation_->plan(), unread_columns_);
   else if (has_rows)
     rows_.emplace(*program_, plan_ ? &*plan_ : nullptr, unread_columns_);
 }
@@ -90,23 +90,29 @@ void QueryOutput::finish(uint64_t nrows, uint32_t device, QueryReport& report) {
   nrows_ = nrows;
   if (!columns_left_.empty())
     report.post(TB_MSG_RESULT_LEFT, keeper_.keep(*query_, device, nrows, kept_row_layout(*program_), columns_left_));
-  if (plan_) run_plan();
-  if (continuation_) run_continuation();
+  if (plan_)
+    run_plan(result_run_, *plan_, *query_, continuation_ ? continuation_->columns_unread() : unread_columns_,
+             continuation_ && continuation_->folds_rows());
+  if (continuation_) {
+    run_continuation();
+    if (continuation_->plan())
+      run_plan(last_run_, *continuation_->plan(), continuation_->query(), unread_columns_, false);
+  }
   if (rows_) rows_out_ = nrows_;
   totals_.change([&](TbQueryDone& totals) { totals.groups = nrows_; });
 }
 
-/* The rows sent are those that the plan leaves. */
-void QueryOutput::run_plan() {
+/* The rows are those that the plan leaves. `query` has them so far; the rest as ResultRun says. */
+void QueryOutput::run_plan(std::optional<ResultRun>& run, const ResultPlan& plan, DeviceQuery& query, uint64_t unread,
+                           bool any_order) {
   const Span span(profile_, TB_SPAN_SORT);
   const Stopwatch stopwatch;
-  result_run_.emplace(*plan_, *query_, continuation_ ? continuation_->columns_unread() : unread_columns_,
-                      continuation_ && continuation_->folds_rows(), engine_.workers, cancelled_);
-  const uint64_t sorted = std::exchange(nrows_, result_run_->run(nrows_));
+  run.emplace(plan, query, unread, any_order, engine_.workers, cancelled_);
+  const uint64_t sorted = std::exchange(nrows_, run->run(nrows_));
   totals_.change([&](TbQueryDone& totals) {
     totals.rows_sorted = sorted;
-    totals.rows_sorted_on_gpu = result_run_->sort_place().rows_on_device;
-    totals.windows_on_gpu = result_run_->sort_place().windows_on_device;
+    totals.rows_sorted_on_gpu = run->sort_place().rows_on_device;
+    totals.windows_on_gpu = run->sort_place().windows_on_device;
     totals.sort_us = stopwatch.microseconds();
   });
 }
@@ -115,7 +121,7 @@ ResultBatch QueryOutput::fetch(uint64_t first, uint64_t count) {
   return result_run_ ? result_run_->fetch(first, count) : query_->fetch(first, count);
 }
 
-/* The rows sent are those of the continuation. */
+/* The rows are those of the continuation. */
 void QueryOutput::run_continuation() {
   const Span span(profile_, TB_SPAN_SORT);
   const Stopwatch stopwatch;
@@ -133,7 +139,8 @@ void QueryOutput::run_continuation() {
 
 void QueryOutput::send(SlotTable& slots, QueryReport& report) {
   const ResultOutput::Fetch fetch_out = [this](uint64_t first, uint64_t count) {
-    return continuation_ ? continuation_->fetch(first, count) : fetch(first, count);
+    if (last_run_) return last_run_->fetch(first, count);
+    return continuation_ ? continuation_->query().fetch(first, count) : fetch(first, count);
   };
   for (uint32_t i = 0; i < slots.size() && next_row_ < rows_out_; i++) {
     if (slots.state(i) != SlotState::kOurs) continue;
@@ -151,6 +158,7 @@ void QueryOutput::send(SlotTable& slots, QueryReport& report) {
 }
 
 void QueryOutput::end() {
+  last_run_.reset();
   continuation_.reset();
   result_run_.reset();
 }

@@ -53,7 +53,8 @@ class QueryOutput {
   void end();
 
  private:
-  void run_plan();
+  void run_plan(std::optional<ResultRun>& run, const ResultPlan& plan, DeviceQuery& query, uint64_t unread,
+                bool any_order);
   void run_continuation();
   ResultBatch fetch(uint64_t first, uint64_t count);
 
@@ -72,6 +73,7 @@ class QueryOutput {
   std::shared_ptr<const RowPruning> pruning_;  // where keeps_few()
   DeviceQuery* query_ = nullptr;
   std::optional<ResultRun> result_run_;  // with a plan, once the device has finished
+  std::optional<ResultRun> last_run_;  // of the continuation's plan
   std::optional<ResultOutput> rows_;  // AGGREGATE, PROJECT
   uint64_t nrows_ = 0;  // that there are, after each step
   uint64_t rows_out_ = 0;  // to be sent in all

@@ -57,15 +57,17 @@ ContinuationRequest parse_continuation(std::span<const uint8_t> bytes) {
   const uint64_t columns_size = uint64_t{head.ncolumns} * sizeof(uint32_t);
   const uint64_t program_at = sets_size + padded(columns_size);
   const uint64_t params_at = program_at + padded(head.program_size);
-  if (params_at > bytes.size() || bytes.size() - params_at != head.params_size)
+  const uint64_t result_at = head.result_size > 0 ? params_at + padded(head.params_size) : params_at + head.params_size;
+  if (head.params_size > bytes.size() || result_at > bytes.size() || bytes.size() - result_at != head.result_size)
     throw ProtocolError("sizes of QUERY's continuation do not match");
-  ContinuationRequest request{head.estimated_groups, {}, {}, {}, {}};
+  ContinuationRequest request{head.estimated_groups, {}, {}, {}, {}, {}};
   request.sets.resize(head.nsets);
   if (head.nsets > 0) memcpy(request.sets.data(), bytes.data(), sets_size);
   request.columns.resize(head.ncolumns);
   if (head.ncolumns > 0) memcpy(request.columns.data(), bytes.data() + sets_size, columns_size);
   request.program = bytes.subspan(program_at, head.program_size);
-  request.params = bytes.subspan(params_at);
+  request.params = bytes.subspan(params_at, head.params_size);
+  request.result_plan = bytes.subspan(result_at);
   return request;
 }
 

@@ -31,6 +31,7 @@ struct ContinuationRequest {
   std::vector<uint32_t> columns;
   std::span<const uint8_t> program;
   std::span<const uint8_t> params;
+  std::span<const uint8_t> result_plan;  // empty: none
 };
 
 struct LayoutRequest {

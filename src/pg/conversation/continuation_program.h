@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "turbine/program.h"
+#include "turbine/result.h"
 
 typedef struct TbContinuationProgram
 {
@@ -18,6 +19,7 @@ typedef struct TbContinuationProgram
 	uint64	  *sets;	/* a bit for each of `columns`, of which those that lack it are NULL
 						 * in the rows of the set, and TB_NONE is its number */
 	uint32	   nsets;	/* 0: each row comes once */
+	const TbResultPlan *result; /* of its rows; NULL: none */
 } TbContinuationProgram;
 
 #endif

@@ -362,6 +362,11 @@ add_continuation(Sections *sections, const TbContinuationProgram *continuation,
 	add_section(sections, continuation->columns, sizeof(uint32) * continuation->ncolumns);
 	add_section(sections, continuation->program, continuation->program->total_size);
 	add_section(sections, params, params->total_size);
+	if (continuation->result != NULL)
+	{
+		header->result_size = continuation->result->total_size;
+		add_section(sections, continuation->result, continuation->result->total_size);
+	}
 }
 
 uint32

@@ -86,7 +86,7 @@ tb_results_program(const TbProgramSpec *spec)
 static inline const TbResultPlan *
 tb_results_plan(const TbProgramSpec *spec)
 {
-	return spec->continuation != NULL ? NULL : spec->result;
+	return spec->continuation != NULL ? spec->continuation->result : spec->result;
 }
 
 /* What the service says of a query. */

@@ -176,11 +176,15 @@ void
 tb_private_set_continuation(List *custom_private, const TbContinuationProgram *continuation)
 {
 	lfirst(list_nth_cell(custom_private, TB_PRIVATE_CONTINUATION)) =
-		list_make4(tb_bytes_node(continuation->program, continuation->program->total_size),
+		list_make5(tb_bytes_node(continuation->program, continuation->program->total_size),
 				   tb_bytes_node(continuation->columns,
 								 sizeof(uint32) * continuation->ncolumns),
 				   tb_bytes_node(&continuation->groups, sizeof(double)),
-				   tb_bytes_node(continuation->sets, sizeof(uint64) * continuation->nsets));
+				   tb_bytes_node(continuation->sets, sizeof(uint64) * continuation->nsets),
+				   tb_bytes_node(continuation->result,
+								 continuation->result != NULL ?
+									 continuation->result->total_size :
+									 0));
 }
 
 List *
@@ -357,6 +361,9 @@ tb_private_continuation(const CustomScan *plan)
 	result->groups = *(double *) tb_node_bytes(packed, 2, &size);
 	result->sets = tb_node_bytes(packed, 3, &size);
 	result->nsets = size / sizeof(uint64);
+	result->result = tb_node_bytes(packed, 4, &size);
+	if (size == 0)
+		result->result = NULL;
 	return result;
 }
 

@@ -33,7 +33,9 @@ typedef enum TbPrivateIndex
 	TB_PRIVATE_SETS,		 /* NIL, or a list of TbPrivateSets */
 	TB_PRIVATE_RESULT,		 /* Const, bytea: TbResultPlan, or nothing */
 	TB_PRIVATE_CONTINUATION, /* NIL, or a list: Const, bytea: the program; Const, bytea:
-							  * uint32[], columns; Const, float8: estimated groups */
+							  * uint32[], columns; Const, float8: estimated groups; Const,
+							  * bytea: uint64[], sets; Const, bytea: TbResultPlan of its
+							  * rows, or nothing */
 	TB_PRIVATE_COUNT
 } TbPrivateIndex;
 

@@ -45,8 +45,9 @@
  * of milliseconds. */
 #define LEAST_GROUPS 10000
 /* Of grouping sets, whose groups of all keys backends return as they are: how often a group
- * is added to one of a set. Tests need not have as many. */
+ * is added to one of a set. */
 #define LEAST_ADDITIONS 100000
+/* Of either, for tests, whose tables are small. */
 #define LEAST_FORCED 300
 
 /* The table that there is not; no range table is that long. */
@@ -120,7 +121,8 @@ distincts_qualify(const OverGroups *r)
 	const TbAggAnalysis *groups = r->groups;
 	ListCell			*lc;
 
-	if (groups->distincts == NIL || groups->folds || groups->groups < LEAST_GROUPS)
+	if (groups->distincts == NIL || groups->folds ||
+		groups->groups < (tb_guc_debug_force_offload ? LEAST_FORCED : LEAST_GROUPS))
 		return false;
 	if (groups->outputs[r->nkeys - 1].display != TB_NONE)
 		return false;

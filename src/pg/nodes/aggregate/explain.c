@@ -107,10 +107,15 @@ explain_keys(const TbPreAggState *node, List *ancestors, ExplainState *es)
 	int	  nkeys = (sets == NULL ? node->returned : node->program)->keys.count;
 	List *texts;
 
-	/* Plain groups. */
+	/* Plain groups; those of DISTINCT that a GpuSort has folded by a continuation. */
 	if (sets == NULL)
 	{
 		tb_explain_list("Group Key", key_exprs(plan, 0, nkeys), ps, ancestors, es);
+		if (node->cursor.run->continuation == NULL || tb_stages_plan(plan) != plan)
+			return;
+		tb_explain_list("Distinct Key", key_exprs(plan, nkeys, nkeys + 1), ps, ancestors,
+						es);
+		explain_continuation(node, es);
 		return;
 	}
 	/* The key of DISTINCT besides. */

@@ -3,7 +3,8 @@
  *
  * What is sorted are the results of a last stage: rows of a table or join, or groups of a
  * GpuPreAgg. The result plan (nodes/results/result_plan.h) has all that is requested of
- * them. There are two special cases: groups with DISTINCT aggregates are folded first, and
+ * them. There are two special cases: groups with DISTINCT aggregates are folded first, by
+ * a pass over their order or, where these are many, by a continuation that hashes them; and
  * of an order that only PostgreSQL computes the engine finds the groups that may be first.
  *
  * Owns the description of the input, which points to its plan. Called by plan.c. Must
@@ -26,6 +27,7 @@
 #include "utils/selfuncs.h"
 
 #include "pg/compat/pg17.h"
+#include "pg/nodes/aggregate/continuation.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/join/projection.h"
 #include "pg/nodes/results/estimate.h"
@@ -49,10 +51,8 @@
 #define TID_BYTES 8
 
 static uint32
-count_columns(const TbStage *last)
+count_columns(const TbProgram *program)
 {
-	const TbProgram *program = last->program;
-
 	return program->sink == TB_SINK_PROJECT ? program->outputs.count :
 											  program->keys.count + program->aggs.count;
 }
@@ -151,7 +151,7 @@ input_of_rows(PlannerInfo *root, RelOptInfo *rel, List *exprs, List *late,
 	foreach(lc, projection->exprs)
 		tb_result_columns_add(&input->columns, lfirst(lc),
 							  &projection->outputs[foreach_current_index(lc)]);
-	input->ncolumns = count_columns(llast(input->stages));
+	input->ncolumns = count_columns(((const TbStage *) llast(input->stages))->program);
 	input->rows = rel->rows;
 	input->kept = kept_rows(root, input, tree);
 	return input;
@@ -163,16 +163,24 @@ input_of_groups(PlannerInfo *root, const CustomPath *preagg)
 {
 	const TbAggAnalysis *analysis = linitial(preagg->custom_private);
 	TbSortInput			*input = palloc0(sizeof(TbSortInput));
+	const TbOutput		*outputs = analysis->outputs;
 	ListCell			*lc;
 
 	input->rel = analysis->request.rel;
 	input->groups = analysis;
 	input->stages = analysis->stages;
+	input->ncolumns = count_columns(((const TbStage *) llast(input->stages))->program);
+	input->rows = analysis->groups;
+	if (analysis->distincts != NIL && analysis->continuation != NULL)
+	{
+		input->continuation = analysis->continuation;
+		outputs = input->continuation->outputs;
+		input->ncolumns = count_columns(input->continuation->program.program);
+		input->rows = analysis->result_groups;
+	}
 	foreach(lc, analysis->scan_tlist)
 		tb_result_columns_add(&input->columns, lfirst_node(TargetEntry, lc)->expr,
-							  &analysis->outputs[foreach_current_index(lc)]);
-	input->ncolumns = count_columns(llast(input->stages));
-	input->rows = analysis->groups;
+							  &outputs[foreach_current_index(lc)]);
 	input->kept = linitial(preagg->custom_paths);
 	return input;
 }
@@ -824,7 +832,7 @@ make_result(PlannerInfo *root, TbSortPlan *plan, const char **reason)
 
 	/* Groups, windows. */
 	plan->returned = plan->input->rows;
-	if (tb_sort_folds_distinct(plan))
+	if (tb_sort_folds_distinct(plan) && plan->input->continuation == NULL)
 	{
 		add_fold_pass(plan->input, builder);
 		plan->returned = plan->input->groups->result_groups;

@@ -248,7 +248,7 @@ tb_sort_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	Size			  size;
 	Shower shower = {.plan = plan, .node = &css->ss.ps, .ancestors = ancestors, .es = es};
 
-	shower.result = run->result;
+	shower.result = run->continuation != NULL ? run->continuation->result : run->result;
 	shower.outputs = tb_private_outputs(plan, &size);
 	shower.noutputs = size / sizeof(TbOutput);
 	show_result(&shower);

@@ -34,20 +34,23 @@ typedef struct TbSortRequest
 	bool			  order;	/* ORDER BY, and LIMIT */
 } TbSortRequest;
 
-/* What is sorted: the results of a last stage, and which of their columns an expression of
- * the query is. */
+/* What is sorted: the results of a last stage or a continuation, and which of their columns
+ * an expression of the query is. */
 typedef struct TbSortInput
 {
-	RelOptInfo			*rel;	   /* the table or join */
-	const TbAggAnalysis *groups;   /* NULL: rows */
-	List				*stages;   /* TbStage */
-	TbResultColumns		 columns;
-	uint32				 ncolumns; /* of the sink */
-	int					 fetched;  /* columns that the backend fetches of the rows that are
-									* left; the last of `columns` */
-	double				 rows;	   /* estimated */
-	Path				*kept;	   /* PostgreSQL's plan: of rows it returns scan_tlist,
-									* of groups their target */
+	RelOptInfo						*rel;	 /* the table or join */
+	const TbAggAnalysis				*groups; /* NULL: rows */
+	/* Whose rows are sorted; NULL: those of the last stage. */
+	const struct TbContinuationPlan *continuation;
+	List							*stages; /* TbStage */
+	TbResultColumns					 columns;
+	/* Of the program whose rows are sorted. */
+	uint32							 ncolumns;
+	/* Columns that the backend fetches of the rows that are left; the last of `columns`. */
+	int								 fetched;
+	double							 rows; /* estimated */
+	/* PostgreSQL's plan: of rows it returns scan_tlist, of groups their target. */
+	Path							*kept;
 } TbSortInput;
 
 /* How it does that; a path's custom_private points to it. */
@@ -72,7 +75,8 @@ extern void tb_sort_init(void);
 extern TbSortPlan *tb_sort_analyze(PlannerInfo *root, RelOptInfo *output_rel,
 								   const TbSortRequest *request, const char **reason);
 
-/* Whether the engine makes groups of GROUP BY out of those with DISTINCT first. */
+/* Whether the engine makes groups of GROUP BY out of those with DISTINCT first: by a
+ * continuation, else by a pass of the result plan. */
 static inline bool
 tb_sort_folds_distinct(const TbSortPlan *plan)
 {

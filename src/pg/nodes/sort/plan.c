@@ -18,6 +18,7 @@
 #include "parser/parsetree.h"
 #include "utils/selfuncs.h"
 
+#include "pg/nodes/aggregate/continuation.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
@@ -77,7 +78,8 @@ request_input(RelOptInfo *input_rel, TbSortRequest *request)
 	return true;
 }
 
-/* The groups that have just been offered, if the engine has something to do with them. */
+/* The groups that have just been offered, if the engine has something to do with them that
+ * they do not bring themselves. */
 static bool
 request_groups(RelOptInfo *output_rel, TbSortRequest *request)
 {
@@ -90,7 +92,7 @@ request_groups(RelOptInfo *output_rel, TbSortRequest *request)
 	groups = linitial(noted->custom_private);
 	request->groups = noted;
 	request->rel = groups->request.rel;
-	return groups->distincts != NIL;
+	return groups->distincts != NIL && groups->continuation == NULL;
 }
 
 /* What is to be done at the step. False: nothing. */
@@ -285,7 +287,7 @@ cost_path(PlannerInfo *root, const TbSortPlan *plan, Path *path)
 	if (!enable_sort)
 		steps += disable_cost;
 	/* The node below. */
-	if (tb_sort_folds_distinct(plan))
+	if (tb_sort_folds_distinct(plan) && plan->input->continuation == NULL)
 	{
 		/* The backend folds nothing. That others pass to the engine's pass costs about what
 		 * passing them to the backend does. */
@@ -385,7 +387,8 @@ offer(PlannerInfo *root, UpperRelationKind step, RelOptInfo *output_rel, CustomP
 		offered = apply_projection_to_path(root, output_rel, offered,
 										   root->upper_targets[UPPERREL_ORDERED]);
 	/* The fold was offered at the step below, and it is one node that may be lost. */
-	if (tb_sort_folds_distinct(plan) && plan->request.order)
+	if (tb_sort_folds_distinct(plan) && plan->input->continuation == NULL &&
+		plan->request.order)
 		part = NULL;
 	tb_prefer_whole(root, output_rel, plan->input->stages, offered);
 	tb_rivals_bound(root, output_rel, plan->input->stages, offered);
@@ -448,10 +451,20 @@ plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	scan->custom_exprs = tb_stage_params(input->stages);
 	scan->custom_scan_tlist = lappend(copyObject(input->columns.scan_tlist),
 									  tb_stage_notes(input->stages, columns + 1));
-	scan->custom_private = tb_private_make(input->stages, input->rows,
+	scan->custom_private = tb_private_make(input->stages,
+										   input->groups != NULL ? input->groups->groups :
+																   input->rows,
 										   output_array(input->columns.outputs),
 										   sizeof(TbOutput) * columns);
-	tb_private_set_result(scan->custom_private, plan->result);
+	if (input->continuation != NULL)
+	{
+		TbContinuationProgram continued = input->continuation->program;
+
+		continued.result = plan->result;
+		tb_private_set_continuation(scan->custom_private, &continued);
+	}
+	else
+		tb_private_set_result(scan->custom_private, plan->result);
 	scan->methods = &scan_methods;
 	return &scan->scan.plan;
 }
