@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import cluster  # noqa: E402
 import workload  # noqa: E402
-from cache_bench import Bench, blocks_of, shown  # noqa: E402
+from cache_bench import Bench, filled_blocks, shown  # noqa: E402
 
 ROWS = 400000
 SETTINGS = {"shared_buffers": "512MB", "max_parallel_workers_per_gather": "0", "pg_turbine.device": "cpu",
@@ -69,7 +69,7 @@ class BackgroundLoads:
     def wait(self, name, seconds=SECONDS):
         """Until all blocks of what is wanted are cached and no load is under way: seconds that took; None: too long."""
         started = time.monotonic()
-        blocks = blocks_of(self.session, name)
+        blocks = filled_blocks(self.plain, name)
         while time.monotonic() - started < seconds:
             whole = {column for column, (_, good, _, _) in shown(self.session, name).items() if good == blocks}
             if whole >= WANTED and not self.session.query("SELECT 1 FROM turbine.cache_loads"):

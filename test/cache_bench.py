@@ -62,6 +62,14 @@ def cached_blocks(session, sql):
     return int(found.group(1)) if found else 0
 
 
+def filled_blocks(session, table):
+    """All blocks up to the last one with a row: since 16 CREATE TABLE AS, say, leaves empty ones behind that."""
+    session.query("SET pg_turbine.enabled = off")
+    last = session.value(f"SELECT coalesce(max((ctid::text::point)[0]), -1) FROM {table}")
+    session.query("RESET pg_turbine.enabled")
+    return int(float(last)) + 1
+
+
 def blocks_of(session, table):
     return int(session.value(f"SELECT pg_relation_size('{table}') / 8192"))
 

@@ -4,7 +4,7 @@
 `orders`: pg_turbine, pg_stat_statements, auto_explain and pgaudit share hooks, so all 24 orders are tried, with pg_cron
 and pg_partman's worker behind them and, every other time, before them. In each, queries run on a device, give
 PostgreSQL's rows, and each neighbour has seen them as it would have without us. `refused`: what is loaded without
-shared_preload_libraries. `objects`: functions, types and tables of hll, orafce, PostGIS and pg_partman in accelerated
+shared_preload_libraries. `objects`: functions, types and tables of hll, orafce, PostGIS, pg_partman and pgvector in accelerated
 queries. `cron`: a job of pg_cron runs on a device.
 Must never: leave a neighbour out because its package is missing; that is a failure.
 Called by: make test-neighbours, test/run_all.py. Its packages: tools/install_deps.sh neighbours. Options: --only.
@@ -59,10 +59,19 @@ CREATE INDEX ON shops USING gist (spot);
 CREATE TABLE visitors (day date, seen hll);
 INSERT INTO visitors SELECT day, hll_add_agg(hll_hash_integer(id)) FROM sales GROUP BY day;
 CREATE TABLE measured (id int, taken date NOT NULL, v int) PARTITION BY RANGE (taken);
-SELECT partman.create_parent('public.measured', 'taken', 'native', 'monthly', p_start_partition := '2024-01-01');
+SELECT partman.create_parent('public.measured', 'taken', {partitioning}, p_start_partition := '2024-01-01');
 CREATE TABLE public.cron_result (town text, n bigint, total numeric);
 INSERT INTO measured SELECT i, date '2024-01-01' + i % 366, i % 11 FROM generate_series(1, 30000) i;
 SELECT partman.run_maintenance('public.measured');
+VACUUM (ANALYZE);
+"""
+# What pg_partman calls partitions by month: until 4, and since.
+PARTITIONING = ("'native', 'monthly'", "'1 month'")
+# Debian has pgvector since 13.
+VECTORS = """
+CREATE EXTENSION vector;
+CREATE TABLE items (id int PRIMARY KEY, k int, v vector(3));
+INSERT INTO items SELECT i, i % 97, format('[%s,%s,%s]', i % 11, i % 13, i % 17)::vector FROM generate_series(1, 20000) i;
 VACUUM (ANALYZE);
 """
 # Every statement has a part that a device takes, beside what a neighbour adds.
@@ -98,12 +107,28 @@ STATEMENTS = {
         "SELECT k, count(*) FROM sales WHERE k IN (SELECT 3 FROM pg_stat_statements) GROUP BY k"),
     "pg_cron": (
         "SELECT count(*) FROM cron.job",),
+    "pgvector": (
+        "SELECT k, count(*), sum(id) FROM items WHERE v <-> '[3,4,5]' < 6 GROUP BY k",
+        "SELECT s.k, count(*), min(i.v <-> '[1,2,3]') FROM sales s JOIN items i USING (id) WHERE s.price > 50 GROUP BY s.k",
+        "SELECT id, v FROM items WHERE k = 5 ORDER BY v <-> '[1,1,1]', id LIMIT 7",
+        "SELECT k % 5, avg(v), count(*) FROM items GROUP BY 1"),
 }
 # At least as many of a neighbour's statements have a node of ours in their plan.
-LEAST_OFFLOADED = {"hll": 3, "orafce": 6, "postgis": 3, "pg_partman": 3, "pg_stat_statements": 1, "pg_cron": 0}
+LEAST_OFFLOADED = {"hll": 3, "orafce": 6, "postgis": 3, "pg_partman": 3, "pg_stat_statements": 1, "pg_cron": 0,
+                   "pgvector": 2}
 SEEN = "SELECT k, count(*), sum(price) FROM sales WHERE price > {} GROUP BY k"
 JOB = ("INSERT INTO public.cron_result SELECT h.town, count(*), sum(s.price) FROM public.sales s JOIN public.shops h USING (k) "
        "GROUP BY h.town")
+
+
+def has_vectors():
+    return cluster.has_extension("vector")
+
+
+def run_all(session, script):
+    for statement in script.split(";\n"):
+        if statement.strip():
+            session.query(statement)
 
 
 def libraries(order, number):
@@ -186,6 +211,9 @@ def objects(bench, server):
     """Each neighbour's statements: PostgreSQL's plans, forced ones, and at the costs' choice."""
     with (server.connect(settings=OFF) as plain, server.connect(settings=FORCED) as forced, server.connect() as usual):
         for neighbour, statements in STATEMENTS.items():
+            if neighbour == "pgvector" and not has_vectors():
+                print("  left out: pgvector, which this release of Debian lacks", flush=True)
+                continue
             offloaded = 0
             for sql in statements:
                 expected = plain.run(sql)
@@ -233,9 +261,10 @@ def main():
         with server.connect(settings=QUIET) as session:
             for extension in EXTENSIONS:
                 session.query(f"CREATE EXTENSION {extension}")
-            for statement in TABLES.split(";\n"):
-                if statement.strip():
-                    session.query(statement)
+            partman = session.value("SELECT default_version FROM pg_available_extensions WHERE name = 'pg_partman'")
+            run_all(session, TABLES.format(partitioning=PARTITIONING[int(partman.split(".")[0]) > 4]))
+            if has_vectors():
+                run_all(session, VECTORS)
         for check in (objects, cron, orders, refused):
             if not only or check.__name__ in only:
                 started, before = time.monotonic(), bench.failed

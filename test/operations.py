@@ -265,6 +265,15 @@ def attempt(session, sql):
     return session.finish()
 
 
+def attempt_again(session, sql):
+    """The same, once more after each conflict: replay may go on."""
+    for _ in range(20):
+        outcome = attempt(session, sql)
+        if outcome.sqlstate != CONFLICT:
+            break
+    return outcome
+
+
 def outcome_of(session, sql, found):
     """In a thread: what a statement did, and how long it took."""
     started = time.monotonic()
@@ -359,8 +368,9 @@ def conflicts(bench, primary, rounds):
                 if outcome.error and outcome.error.fields["S"] == "ERROR":
                     # Cancelled, not ended.
                     reader.query("ROLLBACK")
-                    bench.fails(f"round {number}, the session works on", reader, QUERIES[0], "00000")
+                    bench.equal(f"round {number}, the session works on", attempt_again(reader, QUERIES[0]).sqlstate, "00000")
         bench.equal("some rounds met a conflict", hit > 0, True)
+        replayed(primary, standby)
         with standby.connect() as session:
             running = soon(lambda: session.value("SELECT sum(queries_running) FROM turbine.devices") == "0", 10)
             bench.equal("nothing runs on", running, True)

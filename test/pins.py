@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import answers  # noqa: E402
 import cluster  # noqa: E402
-from cache_bench import CPU, QUERY, ROWS, Bench, blocks_of, cached_blocks, make, shown  # noqa: E402
+from cache_bench import CPU, QUERY, ROWS, Bench, blocks_of, cached_blocks, filled_blocks, make, shown  # noqa: E402
 from cache_loading import caught_up, replica, soon  # noqa: E402
 from pg_client import DatabaseError  # noqa: E402
 from run_sql import OFF  # noqa: E402
@@ -42,17 +42,9 @@ def cached(session, table):
                              f"WHERE relation = '{table}'::regclass AND column_name <> 'ctid'"))
 
 
-def blocks_with_rows(session, table):
-    """All blocks up to the last one with a row: since 16 a COPY, say, leaves empty ones behind that."""
-    session.query("SET pg_turbine.enabled = off")
-    last = session.value(f"SELECT coalesce(max((ctid::text::point)[0]), -1) FROM {table}")
-    session.query("RESET pg_turbine.enabled")
-    return int(float(last)) + 1
-
-
 def is_kept(bench, name, session, table):
     """All blocks are cached soon, although nobody asks for them."""
-    blocks = blocks_with_rows(session, table)
+    blocks = filled_blocks(session, table)
     soon(lambda: cached(session, table) >= blocks > 0, KEEPER_SECONDS)
     found = cached(session, table)
     bench.check(name, None if found >= blocks > 0 else f"{found} of {blocks} blocks")
