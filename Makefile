@@ -210,6 +210,9 @@ learning-packages: deps
 # nvcc from PyPI, for functions of LANGUAGE plcuda.
 cuda-compiler:
 	@packaging/install_cuda_compiler.sh $(BUILD)/cuda
+ifeq ($(PG),18)
+	@TURBINE_GLIBC=2.43 packaging/install_cuda_compiler.sh $(BUILD)/cuda-13.5
+endif
 
 # The Python package as a wheel, in $(BUILD)/wheel. It has no compiled part: one wheel fits every machine.
 python-wheel: python-packages

@@ -15,10 +15,12 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPOSITORY / "tools"))
 
 import cluster  # noqa: E402
+import server_root  # noqa: E402
 
-CUDA = cluster.BUILD / "cuda"
+# PostgreSQL 18 comes with Debian 14, whose C library the usual one does not know.
+CUDA = cluster.BUILD / ("cuda-13.5" if server_root.VERSION == "18" else "cuda")
 WITH_CUBLAS = cluster.BUILD / "cuda-cublas"
-WITH_STAND_IN = cluster.BUILD / "cuda-stand-in"
+WITH_STAND_IN = cluster.BUILD / f"{CUDA.name}-stand-in"
 STAND_IN = REPOSITORY / "test" / "plcuda_cublas"
 SYSTEM = Path("/usr/local/cuda")
 CUBLAS = "nvidia-cublas==13.0.2.14"
