@@ -9,8 +9,8 @@ set -euo pipefail
 
 folder=${1:-$(dirname "$(readlink -f "$0")")/cuda}
 shift || true
-# CUDA 13.0 fits the drivers that most machines have. It knows neither glibc 2.42 nor g++ 16, which Debian 14 has, so there
-# 13.5 is taken. TURBINE_GLIBC is the version of the system that will compile, if that is another one.
+# CUDA 13.0 fits the drivers that most machines have. It knows neither glibc 2.42 nor g++ 16, which Debian 14
+# has, so there 13.5 is taken. TURBINE_GLIBC is the version of the system that will compile, if that is another.
 glibc=${TURBINE_GLIBC:-$(getconf GNU_LIBC_VERSION | cut -d ' ' -f 2)}
 if [ "$(printf '%s\n2.42\n' "$glibc" | sort -V | head -n 1)" = 2.42 ]; then
   wheels=(nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-runtime==13.5.37
