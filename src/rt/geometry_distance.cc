@@ -51,6 +51,7 @@ struct Exact {
   static constexpr double kClosedRing = 1e-12;
   /* Parts behind an empty one are not measured. */
   static constexpr bool kEmptyPartEnds = true;
+  double tolerance = 0;
   double least = kNoDistance;
 
   RT_INLINE_MEMBER bool takes_point(double, double) const { return true; }
@@ -60,7 +61,8 @@ struct Exact {
   RT_INLINE_MEMBER void add_foot(double x, double y, double ax, double ay, double dx, double dy, double r) {
     add(distance_by_foot(x, y, ax, ay, dx, dy, r));
   }
-  RT_INLINE_MEMBER bool is_done() const { return least <= 0; }
+  /* PostGIS stops here, too, and sees no part behind. */
+  RT_INLINE_MEMBER bool is_done() const { return least <= tolerance && least < kNoDistance; }
 };
 
 /* Of 3.3, 3.5 and 3.6. */
@@ -83,8 +85,8 @@ struct Bounds {
     if (by_area < low) low = by_area;
     if (by_foot < high && by_area < high) high = by_foot > by_area ? by_foot : by_area;
   }
-  /* All versions stop here, too. */
-  RT_INLINE_MEMBER bool is_done() const { return high <= tolerance; }
+  /* All versions stop here. */
+  RT_INLINE_MEMBER bool is_done() const { return high <= tolerance && high < kNoDistance; }
 };
 
 template <class Least>
@@ -305,7 +307,7 @@ RT_EXPORT double rt_geometry_distance(const char* a, uint32_t a_length, const ch
 
 RT_EXPORT bool rt_geometry_dwithin(const char* a, uint32_t a_length, const char* b, uint32_t b_length, double tolerance,
                                    uint32_t* errors) {
-  Exact distance;
+  Exact distance{tolerance};
   // Where nothing was measured, PostGIS compares with kNoDistance, but not for all empty shapes.
   if (tolerance < 0 || !distance_of(a, a_length, b, b_length, &distance) ||
       (!(distance.least < kNoDistance) && tolerance >= kNoDistance)) {
