@@ -170,6 +170,8 @@ class Checks:
         self.plain = server.connect(settings={**OFF, "statement_timeout": "300s"})
         self.forced = self.session()
         self.lock = threading.Lock()
+        # Other versions than 3.3 round distances otherwise: st_distance and <-> stay with them.
+        self.has_distances = self.plain.value("SELECT postgis_lib_version()").startswith("3.3.")
 
     def session(self, **settings):
         return self.server.connect(settings={**FORCED, "pg_turbine.device": self.options.device, "statement_timeout": "300s",
@@ -186,8 +188,9 @@ class Checks:
     def plan(self, session, sql):
         return json.loads(session.value(f"EXPLAIN (FORMAT JSON) {sql}"))[0]["Plan"]
 
-    def compare(self, sql, grid=None, falls_back=None):
-        """grid: whether EXPLAIN must show one; falls_back: whether PostgreSQL's plan must run in the end. None: either."""
+    def compare(self, sql, grid=None, falls_back=None, counts=True):
+        """grid: whether EXPLAIN must show one; falls_back: whether PostgreSQL's plan must run in the end. None: either.
+        counts: it is one of the queries of which few may fall back."""
         session = self.forced
         before = fallbacks(self.plain)
         shown = methods(self.plan(session, sql))
@@ -197,7 +200,7 @@ class Checks:
         fell_back = fallbacks(self.plain) > before
         if not complaint and falls_back is not None and fell_back != falls_back:
             complaint = "the device did not fall back" if falls_back else "the device fell back"
-        if falls_back is None and "GpuGiSTJoin" in shown:
+        if counts and falls_back is None and "GpuGiSTJoin" in shown:
             self.grids += 1
             self.in_vain += fell_back
         self.note(sql, complaint)
@@ -235,6 +238,27 @@ def check_far_and_large(checks):
         session.query("VACUUM ANALYZE p, z")
         checks.compare("SELECT z.id, count(*), sum(p.id) FROM p JOIN z ON st_contains(z.g, p.g) GROUP BY z.id", True)
         checks.compare("SELECT z.id, count(*) FROM p JOIN z ON st_intersects(z.g, p.g) GROUP BY z.id", True)
+        session.query("DROP TABLE p, z")
+
+
+def check_equal_distances(checks):
+    """On grids the distance is often the tolerance, where versions of PostGIS round to either side: pairs come back marked."""
+    session = checks.plain
+    for step in (1.0, 0.1, 0.07):
+        session.query(f"CREATE TABLE p AS SELECT i AS id, st_makepoint(i % 60 * {step}, i / 60 * {step})::geometry(Point) AS g "
+                      "FROM generate_series(0, 3599) i")
+        session.query(f"CREATE TABLE z AS SELECT i AS id, st_makeenvelope(i % 7 * {step} * 9, i / 7 * {step} * 9, "
+                      f"i % 7 * {step} * 9 + {step} * (1 + i % 5), i / 7 * {step} * 9 + {step} * (1 + i % 3)) AS g "
+                      "FROM generate_series(0, 48) i")
+        session.query("VACUUM ANALYZE p, z")
+        for reach in (0, 1, 2, 3):
+            on = f"st_dwithin(z.g, p.g, {reach} * float8 '{step}')"
+            checks.compare(f"SELECT p.id, z.id FROM p JOIN z ON {on}", True, False)
+            falls_back = False if checks.has_distances or reach == 0 else None
+            checks.compare(f"SELECT z.id, count(*), sum(p.id) FROM p JOIN z ON {on} GROUP BY z.id", True, falls_back, counts=False)
+            checks.compare(f"SELECT p.id, z.id FROM p LEFT JOIN z ON {on}", True, falls_back, counts=False)
+        checks.compare(f"SELECT id FROM p WHERE st_dwithin(g, st_makeenvelope({step}, {step}, 49 * {step}, 49 * {step}), {step})",
+                       False, False)
         session.query("DROP TABLE p, z")
 
 
@@ -325,7 +349,8 @@ def check_nearest(checks):
                 f"SELECT id, near, far FROM ({near}) found WHERE place <= 3"):
         checks.compare(sql, "st_dwithin" in sql)
         plan = [row[0] for row in checks.forced.query(f"EXPLAIN {sql}")]
-        checks.note(sql, None if any("(GpuSort)" in line for line in plan) else "no GpuSort in\n" + "\n".join(plan))
+        sorts = any("(GpuSort)" in line for line in plan)
+        checks.note(sql, None if sorts == checks.has_distances else f"GpuSort is {'' if sorts else 'not '}in\n" + "\n".join(plan))
     reasons = checks.forced.query("SELECT reason FROM turbine.why_not('SELECT z.id, n.id FROM z CROSS JOIN LATERAL "
                                   "(SELECT p.id FROM p ORDER BY p.g <-> z.g LIMIT 3) n')")
     checks.note("why_not", None if any("laterally" in reason for reason, in reasons) else f"it says {reasons}")
@@ -394,6 +419,7 @@ def main():
         checks = Checks(server, options)
         check_random(checks, options.rounds, options.seed)
         check_far_and_large(checks)
+        check_equal_distances(checks)
         check_what_no_grid_places(checks)
         check_reason(checks)
         check_figures(checks)

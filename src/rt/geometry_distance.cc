@@ -5,6 +5,20 @@
  * order decides the last bit. A point is measured to points, lines and polygons, and to the
  * parts of a multipoint, multiline or multipolygon; all else goes to PostgreSQL. Called by
  * generated code.
+ *
+ * Versions of PostGIS differ in one formula, the distance to a foot: the nearest point of an edge
+ * that is neither of its ends. 3.3 computes the foot, and measures to it. 3.5 divides a cross
+ * product by the edge's length. 3.6 does as 3.3 if the edge is parallel to an axis, else as 3.5.
+ * They agree about all else: where a foot is, what lies on an edge or in a ring, and distances
+ * between points. So there are two ways to measure:
+ *
+ *   Exact   3.3's least distance, bit by bit.
+ *   Bounds  of both formulas the lesser and the greater for each foot, and the least of both over
+ *           all edges. Each version's least distance lies between these two, whichever formula it
+ *           takes for which edge. A tolerance that does not lie between them has one answer.
+ *
+ * A formula that yields NaN, as of coordinates whose squares are infinite, leaves the least
+ * distance as it was, in all versions. Bounds take it for infinite.
  */
 #include "rt/geometry.h"
 
@@ -15,45 +29,104 @@ namespace {
 
 /* PostGIS's distance before anything was measured; a result that is not less is NULL. */
 constexpr double kNoDistance = kMostFloat;
-constexpr double kClosedRing = 1e-12;
 
-RT_INLINE void measure_point(double x, double y, double to_x, double to_y, double* least) {
+RT_INLINE double distance_between(double x, double y, double to_x, double to_y) {
   const double dx = to_x - x, dy = to_y - y;
-  const double distance = __builtin_sqrt(dx * dx + dy * dy);
-  if (*least - distance > 0) *least = distance;
+  return __builtin_sqrt(dx * dx + dy * dy);
 }
 
-RT_INLINE void measure_segment(double x, double y, double ax, double ay, double bx, double by, double* least) {
+/* From (x, y) to the point at r of the edge from (ax, ay). */
+RT_INLINE double distance_by_foot(double x, double y, double ax, double ay, double dx, double dy, double r) {
+  return distance_between(x, y, ax + r * dx, ay + r * dy);
+}
+
+RT_INLINE double distance_by_area(double x, double y, double ax, double ay, double dx, double dy) {
+  const double square = dx * dx + dy * dy;
+  const double s = ((ay - y) * dx - (ax - x) * dy) / square;
+  return __builtin_fabs(s) * __builtin_sqrt(square);
+}
+
+/* Of 3.3. */
+struct Exact {
+  static constexpr double kClosedRing = 1e-12;
+  /* Parts behind an empty one are not measured. */
+  static constexpr bool kEmptyPartEnds = true;
+  double tolerance = 0;
+  double least = kNoDistance;
+
+  RT_INLINE_MEMBER bool takes_point(double, double) const { return true; }
+  RT_INLINE_MEMBER void add(double distance) {
+    if (least - distance > 0) least = distance;
+  }
+  RT_INLINE_MEMBER void add_foot(double x, double y, double ax, double ay, double dx, double dy, double r) {
+    add(distance_by_foot(x, y, ax, ay, dx, dy, r));
+  }
+  /* PostGIS stops here, too, and sees no part behind. */
+  RT_INLINE_MEMBER bool is_done() const { return least <= tolerance && least < kNoDistance; }
+};
+
+/* Of 3.3, 3.5 and 3.6. */
+struct Bounds {
+  static constexpr double kClosedRing = 0;
+  /* Versions differ about the parts behind an empty one. */
+  static constexpr bool kEmptyPartEnds = false;
+  double tolerance;
+  double low = kNoDistance, high = kNoDistance;
+
+  RT_INLINE_MEMBER bool takes_point(double x, double y) const { return x - x == 0 && y - y == 0; }
+  RT_INLINE_MEMBER void add(double distance) {
+    if (distance < low) low = distance;
+    if (distance < high) high = distance;
+  }
+  RT_INLINE_MEMBER void add_foot(double x, double y, double ax, double ay, double dx, double dy, double r) {
+    const double by_foot = distance_by_foot(x, y, ax, ay, dx, dy, r);
+    const double by_area = distance_by_area(x, y, ax, ay, dx, dy);
+    if (by_foot < low) low = by_foot;
+    if (by_area < low) low = by_area;
+    if (by_foot < high && by_area < high) high = by_foot > by_area ? by_foot : by_area;
+  }
+  /* All versions stop here. */
+  RT_INLINE_MEMBER bool is_done() const { return high <= tolerance && high < kNoDistance; }
+};
+
+template <class Least>
+RT_INLINE void measure_point(double x, double y, double to_x, double to_y, Least* least) {
+  least->add(distance_between(x, y, to_x, to_y));
+}
+
+template <class Least>
+RT_INLINE void measure_segment(double x, double y, double ax, double ay, double bx, double by, Least* least) {
   if (ax == bx && ay == by) return measure_point(x, y, ax, ay, least);
   // Where on the segment is the nearest point?
   const double r = ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / ((bx - ax) * (bx - ax) + (by - ay) * (by - ay));
   if (r < 0) return measure_point(x, y, ax, ay, least);
   if (r >= 1) return measure_point(x, y, bx, by, least);
-  if ((ay - y) * (bx - ax) == (ax - x) * (by - ay)) *least = 0;
-  measure_point(x, y, ax + r * (bx - ax), ay + r * (by - ay), least);
+  if ((ay - y) * (bx - ax) == (ax - x) * (by - ay)) least->add(0);
+  least->add_foot(x, y, ax, ay, bx - ax, by - ay, r);
 }
 
 /* To at least one point, and the segments between them. */
-RT_INLINE void measure_points(double x, double y, const Points& points, double* least) {
+template <class Least>
+RT_INLINE void measure_points(double x, double y, const Points& points, Least* least) {
   double ax = x_at(points, 0), ay = y_at(points, 0);
   measure_point(x, y, ax, ay, least);
   for (uint32_t i = 1; i < points.count; i++) {
     const double bx = x_at(points, i), by = y_at(points, i);
     measure_segment(x, y, ax, ay, bx, by, least);
-    if (*least <= 0) return;
+    if (least->is_done()) return;
     ax = bx;
     ay = by;
   }
 }
 
 /* Is the point outside of the ring? It is not the procedure of ST_Contains. False: PostGIS raises. */
-RT_INLINE bool is_outside(const Points& ring, double x, double y, bool* outside) {
+RT_INLINE bool is_outside(const Points& ring, double x, double y, double closed, bool* outside) {
   if (ring.count == 0) return false;
   double ax = x_at(ring, 0), ay = y_at(ring, 0);
   // PostGIS raises an error for a ring that is not closed.
   const double gap_x = __builtin_fabs(ax - x_at(ring, ring.count - 1));
   const double gap_y = __builtin_fabs(ay - y_at(ring, ring.count - 1));
-  if (!(gap_x <= kClosedRing && gap_y <= kClosedRing)) return false;
+  if (!(gap_x <= closed && gap_y <= closed)) return false;
   int winding = 0;
   *outside = false;
   for (uint32_t i = 1; i < ring.count; i++) {
@@ -78,7 +151,8 @@ RT_INLINE bool is_outside(const Points& ring, double x, double y, bool* outside)
 }
 
 /* False: PostGIS raises. */
-RT_INLINE bool measure_polygon(double x, double y, const Shape& polygon, uint64_t* next, double* least) {
+template <class Least>
+RT_INLINE bool measure_polygon(double x, double y, const Shape& polygon, uint64_t* next, Least* least) {
   Rings rings;
   if (!open_rings(polygon, &rings)) return false;
   bool measured = false;
@@ -87,46 +161,47 @@ RT_INLINE bool measure_polygon(double x, double y, const Shape& polygon, uint64_
     bool outside = false;
     if (!take_ring(&rings, &ring)) return false;
     if (measured) continue;
-    if (!is_outside(ring, x, y, &outside)) return false;
+    if (!is_outside(ring, x, y, Least::kClosedRing, &outside)) return false;
     // From outside to the outer ring, from within a hole to the hole.
     if (outside != (i == 0)) continue;
     measure_points(x, y, ring, least);
     measured = true;
   }
-  if (!measured) *least = 0;
+  if (!measured) least->add(0);
   *next = rings.offset;
   return true;
 }
 
-/* What there is behind an empty part is not measured, in PostGIS either. */
-enum class Measured { kAll, kStop, kNot };
+enum class Measured { kAll, kDone, kEmpty, kNot };
 
-RT_INLINE Measured measure_simple(double x, double y, const Shape& shape, uint64_t* next, double* least) {
+template <class Least>
+RT_INLINE Measured measure_simple(double x, double y, const Shape& shape, uint64_t* next, Least* least) {
   Points points;
   if (shape.type == kPolygon) {
     if (shape.count == 0 || shape.length < kStart + 4 || load<uint32_t>(shape.bytes + kStart) == 0)
-      return Measured::kStop;
+      return Measured::kEmpty;
     if (!measure_polygon(x, y, shape, next, least)) return Measured::kNot;
-    return *least <= 0 ? Measured::kStop : Measured::kAll;
+    return least->is_done() ? Measured::kDone : Measured::kAll;
   }
   if (shape.type != kPoint && shape.type != kLine) return Measured::kNot;
-  if (shape.count == 0) return Measured::kStop;
+  if (shape.count == 0) return Measured::kEmpty;
   if (!points_of(shape, &points)) return Measured::kNot;
   if (shape.type == kPoint)
     measure_point(x, y, x_at(points, 0), y_at(points, 0), least);
   else
     measure_points(x, y, points, least);
   *next = kStart + (uint64_t)points.count * points.stride;
-  return *least <= 0 ? Measured::kStop : Measured::kAll;
+  return least->is_done() ? Measured::kDone : Measured::kAll;
 }
 
 /* The least distance; kNoDistance: none was measured. False: PostgreSQL decides. */
-RT_INLINE bool measure(const Shape& point, const Shape& other, double* least) {
+template <class Least>
+RT_INLINE bool measure(const Shape& point, const Shape& other, Least* least) {
   Points points;
-  *least = kNoDistance;
   if (point.count == 0) return true;
   if (!points_of(point, &points)) return false;
   const double x = x_at(points, 0), y = y_at(points, 0);
+  if (!least->takes_point(x, y)) return false;
   uint64_t next;
   const bool has_parts = other.type >= kMultiPoint && other.type <= kMultiPolygon;
   if (!has_parts) return measure_simple(x, y, other, &next, least) != Measured::kNot;
@@ -138,14 +213,16 @@ RT_INLINE bool measure(const Shape& point, const Shape& other, double* least) {
         part.type != other.type - kMultiPoint + kPoint)
       return false;
     const Measured measured = measure_simple(x, y, part, &next, least);
-    if (measured != Measured::kAll) return measured == Measured::kStop;
+    if (measured == Measured::kEmpty) return Least::kEmptyPartEnds;
+    if (measured != Measured::kAll) return measured == Measured::kDone;
     offset += next;
   }
   return true;
 }
 
 /* Of two values; false: PostgreSQL decides, or raises. */
-RT_INLINE bool distance_of(const char* a, uint32_t a_length, const char* b, uint32_t b_length, double* least) {
+template <class Least>
+RT_INLINE bool distance_of(const char* a, uint32_t a_length, const char* b, uint32_t b_length, Least* least) {
   Geometry first, second;
   if (!open_geometry(a, a_length, &first) || !open_geometry(b, b_length, &second) || first.srid != second.srid)
     return false;
@@ -219,25 +296,38 @@ RT_INLINE double sum_of(const char* bytes, uint32_t length, uint32_t* errors) {
 
 RT_EXPORT double rt_geometry_distance(const char* a, uint32_t a_length, const char* b, uint32_t b_length, bool* null,
                                       uint32_t* errors) {
-  double least = 0;
-  if (!distance_of(a, a_length, b, b_length, &least)) {
+  Exact distance;
+  if (!distance_of(a, a_length, b, b_length, &distance)) {
     *errors |= TB_ERR_UNREPRESENTABLE;
     return 0;
   }
-  *null = !(least < kNoDistance);
-  return least;
+  *null = !(distance.least < kNoDistance);
+  return distance.least;
 }
 
 RT_EXPORT bool rt_geometry_dwithin(const char* a, uint32_t a_length, const char* b, uint32_t b_length, double tolerance,
                                    uint32_t* errors) {
-  double least = 0;
+  Exact distance{tolerance};
   // Where nothing was measured, PostGIS compares with kNoDistance, but not for all empty shapes.
-  if (tolerance < 0 || !distance_of(a, a_length, b, b_length, &least) ||
-      (!(least < kNoDistance) && tolerance >= kNoDistance)) {
+  if (tolerance < 0 || !distance_of(a, a_length, b, b_length, &distance) ||
+      (!(distance.least < kNoDistance) && tolerance >= kNoDistance)) {
     *errors |= TB_ERR_UNREPRESENTABLE;
     return false;
   }
-  return tolerance >= least;
+  return tolerance >= distance.least;
+}
+
+/* As rt_geometry_dwithin, where all known versions of PostGIS have the same answer. */
+RT_EXPORT bool rt_geometry_dwithin_by_bounds(const char* a, uint32_t a_length, const char* b, uint32_t b_length,
+                                             double tolerance, uint32_t* errors) {
+  Bounds distance{tolerance};
+  if (!(tolerance >= 0) || !distance_of(a, a_length, b, b_length, &distance) ||
+      (tolerance >= distance.low && tolerance < distance.high) ||
+      (!(distance.high < kNoDistance) && tolerance >= kNoDistance)) {
+    *errors |= TB_ERR_UNREPRESENTABLE;
+    return false;
+  }
+  return tolerance >= distance.high;
 }
 
 RT_EXPORT double rt_geometry_area(const char* bytes, uint32_t length, uint32_t* errors) {

@@ -2,8 +2,11 @@
  * a byte read outside. What PostGIS answers, test/geometry.py asks. */
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -37,6 +40,7 @@ bool rt_geometry_boxes_overlap(const char*, uint32_t, const char*, uint32_t, uin
 bool rt_geometry_box_contains(const char*, uint32_t, const char*, uint32_t, uint32_t*);
 double rt_geometry_distance(const char*, uint32_t, const char*, uint32_t, bool*, uint32_t*);
 bool rt_geometry_dwithin(const char*, uint32_t, const char*, uint32_t, double, uint32_t*);
+bool rt_geometry_dwithin_by_bounds(const char*, uint32_t, const char*, uint32_t, double, uint32_t*);
 }
 
 namespace {
@@ -268,6 +272,215 @@ TEST(Geometry, SnapsAndSetsSridsOfPoints) {
   EXPECT_NE(errors, 0u);
 }
 
+/* ---- ST_DWithin, as several versions of PostGIS have it ---- */
+
+using Within = bool (*)(const char*, uint32_t, const char*, uint32_t, double, uint32_t*);
+
+Answer ask(Within within, const std::string& a, const std::string& b, double tolerance) {
+  uint32_t errors = 0;
+  const bool result = within(a.data(), static_cast<uint32_t>(a.size()), b.data(), static_cast<uint32_t>(b.size()),
+                             tolerance, &errors);
+  return errors ? Answer::kDoubt : result ? Answer::kYes : Answer::kNo;
+}
+
+Answer ask_bounds(const std::string& a, const std::string& b, double tolerance) {
+  const Answer answer = ask(rt_geometry_dwithin_by_bounds, a, b, tolerance);
+  EXPECT_EQ(answer, ask(rt_geometry_dwithin_by_bounds, b, a, tolerance));
+  return answer;
+}
+
+struct Position {
+  double x, y;
+};
+
+/* A version's distance of a point and a line, written down once more. */
+double distance_of_version(double version, Position p, const Coordinates& line) {
+  const auto to = [&](double x, double y) { return std::sqrt((x - p.x) * (x - p.x) + (y - p.y) * (y - p.y)); };
+  double least = to(line[0].first, line[0].second);
+  for (size_t i = 1; i < line.size(); i++) {
+    const auto [ax, ay] = line[i - 1];
+    const auto [bx, by] = line[i];
+    const double dx = bx - ax, dy = by - ay, square = dx * dx + dy * dy;
+    const double r = ((p.x - ax) * dx + (p.y - ay) * dy) / square;
+    double distance;
+    if ((dx == 0 && dy == 0) || r < 0)
+      distance = to(ax, ay);
+    else if (r >= 1)
+      distance = to(bx, by);
+    else if ((ay - p.y) * dx == (ax - p.x) * dy)
+      distance = 0;
+    else if (version == 3.3 || (version == 3.6 && (dx == 0 || dy == 0)))
+      distance = to(ax + r * dx, ay + r * dy);
+    else
+      distance = std::fabs(((ay - p.y) * dx - (ax - p.x) * dy) / square) * std::sqrt(square);
+    if (distance < least) least = distance;
+  }
+  return least;
+}
+
+__extension__ using Quad = __float128;
+
+Quad root_of(Quad square) {
+  if (square == 0) return 0;
+  Quad root = std::sqrt(static_cast<long double>(square));
+  for (int i = 0; i < 2; i++) root = (root + square / root) / 2;
+  return root;
+}
+
+/* The distance itself, to 100 bits. */
+Quad true_distance(Position p, const Coordinates& line) {
+  Quad least = 0;
+  for (size_t i = 1; i < line.size(); i++) {
+    const Quad ax = line[i - 1].first, ay = line[i - 1].second, dx = line[i].first - ax, dy = line[i].second - ay;
+    const Quad x = p.x - ax, y = p.y - ay, square = dx * dx + dy * dy;
+    Quad r = square == 0 ? Quad{0} : (x * dx + y * dy) / square;
+    r = r < 0 ? Quad{0} : r > 1 ? Quad{1} : r;
+    const Quad distance = (x - r * dx) * (x - r * dx) + (y - r * dy) * (y - r * dy);
+    if (i == 1 || distance < least) least = distance;
+  }
+  return root_of(least);
+}
+
+/* Coordinates of one kind, as random_geometries.py has them. */
+class Numbers {
+ public:
+  explicit Numbers(std::mt19937_64& random) : random_(random), kind_(random() % 5) {
+    size_ = std::pow(10, static_cast<int>(random() % 61) - 30);
+    offset_ = std::array{139.7, 35.6, 1e6, 1e-3}[random() % 4];
+  }
+  double next() {
+    const double fraction = std::uniform_real_distribution<double>(-1, 1)(random_);
+    const auto whole = [&](int most) { return static_cast<int>(random_() % (2 * most + 1)) - most; };
+    switch (kind_) {
+      case 0: return whole(9);
+      case 1: return whole(50) * 0.1;
+      case 2: return 180 * fraction;
+      case 3: return size_ * fraction;
+      default: return offset_ + whole(9) * std::pow(2, -static_cast<int>(random_() % 51));
+    }
+  }
+
+ private:
+  std::mt19937_64& random_;
+  uint64_t kind_;
+  double size_, offset_;
+};
+
+/* Near the distance, where versions differ, and elsewhere. */
+double some_tolerance(std::mt19937_64& random, double distance) {
+  switch (random() % 6) {
+    case 0: return 0;
+    case 1: return std::round(distance * 10) / 10;
+    case 2: return distance * std::uniform_real_distribution<double>(0, 2)(random);
+    default:
+      double near = distance;
+      for (int steps = static_cast<int>(random() % 9) - 4; steps != 0; steps += steps < 0 ? 1 : -1)
+        near = std::nextafter(near, steps < 0 ? 0 : INFINITY);
+      return near;
+  }
+}
+
+/* What is decided is every version's answer; what is not lies within rounding of coordinates. */
+TEST(Geometry, BoundsOfDistancesHoldForAllVersions) {
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 200000; round++) {
+    Numbers numbers(random);
+    const Position p{numbers.next(), numbers.next()};
+    Coordinates line(2 + random() % 3);
+    double size = std::max(std::fabs(p.x), std::fabs(p.y));
+    for (auto& [x, y] : line) {
+      x = numbers.next();
+      y = random() % 4 == 0 ? line[0].second : numbers.next();
+      size = std::max({size, std::fabs(x), std::fabs(y)});
+    }
+    const std::array distances{distance_of_version(3.3, p, line), distance_of_version(3.5, p, line),
+                               distance_of_version(3.6, p, line)};
+    const double tolerance = some_tolerance(random, distances[random() % distances.size()]);
+    const std::string point = serialized_point(p.x, p.y), shape = serialized_line(line);
+    const Answer answer = ask_bounds(point, shape, tolerance);
+    const Quad truth = true_distance(p, line), off = truth > tolerance ? truth - tolerance : tolerance - truth;
+    if (answer == Answer::kDoubt) {
+      EXPECT_LT(off, Quad{0x1p-48 * size}) << "round " << round;
+      continue;
+    }
+    for (const double distance : distances)
+      EXPECT_EQ(answer == Answer::kYes, tolerance >= distance) << "round " << round;
+    EXPECT_EQ(answer, ask(rt_geometry_dwithin, point, shape, tolerance)) << "round " << round;
+    EXPECT_TRUE(off <= 0x1p-48 * size || (answer == Answer::kYes) == (truth < tolerance)) << "round " << round;
+  }
+}
+
+/* Squares and points on a grid, with whole steps as tolerance. How many pairs whose distance is the tolerance, beside
+ * an edge and beside a corner, are left? */
+TEST(Geometry, BoundsDecideRegularPairs) {
+  for (const double step : {1.0, 0.25, 0.1, 0.01}) {
+    int pairs = 0, beside_edge = 0, beside_corner = 0;
+    for (int side = 2; side <= 500; side++)
+      for (int reach = 1; reach <= 20; reach++) {
+        const double edge = side * step;
+        const std::string square = serialized_polygon({{{0, 0}, {edge, 0}, {edge, edge}, {0, edge}, {0, 0}}});
+        const auto is_left = [&](int x, int y) {
+          return ask_bounds(serialized_point(x * step, y * step), square, reach * step) == Answer::kDoubt;
+        };
+        pairs++;
+        beside_edge += is_left(side / 2, -reach);
+        beside_corner += is_left(-reach, 0) + is_left(-3 * reach, -4 * reach);
+        EXPECT_FALSE(is_left(side / 2, -reach - 1) || is_left(side / 2, 1 - reach));
+      }
+    std::printf("step %g: of %d pairs beside an edge, %d are undecided\n", step, pairs, beside_edge);
+    EXPECT_LT(beside_edge, pairs / 5);
+    EXPECT_EQ(beside_corner, 0);
+  }
+}
+
+TEST(Geometry, WhatBoundsLeaveToPostgis) {
+  const std::string square = serialized_polygon({kSquare}), holed = serialized_polygon({kSquare, kHole});
+  const std::string line = serialized_line({{0, 0}, {4, 0}, {4, 4}});
+  // Within, on the edge, on a corner, in a hole.
+  EXPECT_EQ(ask_bounds(serialized_point(3, 3), square, 0), Answer::kYes);
+  EXPECT_EQ(ask_bounds(serialized_point(4, 1), square, 0), Answer::kYes);
+  EXPECT_EQ(ask_bounds(serialized_point(4, 4), square, 0), Answer::kYes);
+  EXPECT_EQ(ask_bounds(serialized_point(5, 4), square, 0), Answer::kNo);
+  EXPECT_EQ(ask_bounds(serialized_point(1.5, 1.5), holed, 0.25), Answer::kNo);
+  EXPECT_EQ(ask_bounds(serialized_point(1.5, 1.5), holed, 0.5), Answer::kYes);
+  EXPECT_EQ(ask_bounds(serialized_point(7, 8), square, 5), Answer::kYes);
+  EXPECT_EQ(ask_bounds(serialized_point(7, 8), square, std::nextafter(5, 0)), Answer::kNo);
+  EXPECT_EQ(ask_bounds(serialized_point(1, 1), line, 1), Answer::kYes);
+  // 1 / 49 * 49 is less than 1 in 3.5.
+  const std::string wide = serialized_line({{0, 0}, {49, 0}});
+  EXPECT_EQ(ask_bounds(serialized_point(7, 1), wide, 1), Answer::kYes);
+  EXPECT_EQ(ask_bounds(serialized_point(7, 1), wide, std::nextafter(1, 0)), Answer::kDoubt);
+  EXPECT_EQ(ask_bounds(serialized_point(7, 1), wide, 0.9999999999999997), Answer::kNo);
+  // Tolerances
+  EXPECT_EQ(ask_bounds(serialized_point(5, 5), square, -1), Answer::kDoubt) << "an error";
+  EXPECT_EQ(ask_bounds(serialized_point(5, 5), square, NAN), Answer::kDoubt);
+  EXPECT_EQ(ask_bounds(serialized_point(5, 5), square, INFINITY), Answer::kYes);
+  // Nothing to measure
+  const std::string none = serialized_polygon({});
+  EXPECT_EQ(ask_bounds(serialized_point(5, 5), none, 1e30), Answer::kNo);
+  EXPECT_EQ(ask_bounds(serialized_point(5, 5), none, INFINITY), Answer::kDoubt);
+  EXPECT_EQ(ask_bounds(serialized_point(NAN, 5), square, 1), Answer::kDoubt);
+  EXPECT_EQ(ask_bounds(serialized_point(5, -INFINITY), square, 1), Answer::kDoubt);
+  EXPECT_EQ(ask_bounds(serialized_point(5, 5, 4326), square, 1), Answer::kDoubt) << "an error";
+  EXPECT_EQ(ask_bounds(serialized_point(9, 9), serialized_polygon({{{0, 0}, {4, 0}, {4, 4}, {0, 1e-13}}}), 1),
+            Answer::kDoubt)
+      << "versions differ about rings that are nearly closed";
+  EXPECT_EQ(ask_bounds(square, square, 1), Answer::kDoubt);
+  // Squares that have no number: PostGIS finds no distance.
+  EXPECT_EQ(ask_bounds(serialized_point(1e300, 1), serialized_line({{-1e300, 0}, {1e300, 0}}), 1), Answer::kNo);
+  EXPECT_EQ(ask_bounds(serialized_point(5e-324, 0), serialized_line({{0, 0}, {1e-170, 0}}), 1), Answer::kYes);
+  // Parts behind an empty one
+  std::string parts = serialized_head(0, geo::kForm2, &kSquare);
+  append(parts, uint32_t{geo::kMultiPoint});
+  append(parts, uint32_t{3});
+  parts += serialized_point(9, 9).substr(geo::kHeader);
+  append(parts, uint32_t{geo::kPoint});
+  append(parts, uint32_t{0});
+  parts += serialized_point(1, 1).substr(geo::kHeader);
+  EXPECT_EQ(ask_bounds(serialized_point(9, 8), parts, 1), Answer::kYes);
+  EXPECT_EQ(ask_bounds(serialized_point(1, 2), parts, 1), Answer::kDoubt);
+}
+
 /* All bodies over one pair. */
 void call_all(const std::string& a, const std::string& b) {
   const std::unique_ptr<char[]> left(new char[a.size()]), right(new char[b.size()]);
@@ -285,6 +498,7 @@ void call_all(const std::string& a, const std::string& b) {
   }
   rt_geometry_distance(left.get(), left_size, right.get(), right_size, &null, &errors);
   rt_geometry_dwithin(right.get(), right_size, left.get(), left_size, 1, &errors);
+  rt_geometry_dwithin_by_bounds(right.get(), right_size, left.get(), left_size, 1, &errors);
   rt_geometry_area(left.get(), left_size, &errors);
   rt_geometry_length(left.get(), left_size, &errors);
   rt_geometry_x(right.get(), right_size, &null, &errors);

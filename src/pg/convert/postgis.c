@@ -3,9 +3,10 @@
  *
  * A function is a row's if it belongs to the extension, is written in C, and has the name
  * and the argument types of the row's signature. Rows follow the formulas of PostGIS 3.3;
- * known_versions says what other versions have changed. Of a version that is not listed no
- * function is known, while its type still is. Called by type_map.c and function_lookup.c,
- * for objects that are not built in.
+ * known_versions says what other versions have changed. A function that was changed may
+ * have a second row, of the variant BOUNDS, which answers only if all these versions do
+ * alike. Of a version that is not listed no function is known, while its type still is.
+ * Called by type_map.c and function_lookup.c, for objects that are not built in.
  */
 #include "postgres.h"
 
@@ -31,13 +32,15 @@
 #include "pg/convert/postgis.h"
 
 #define EXTENSION "postgis"
+#define BOUNDS "bounds"
 
 /* A version that test/geometry.py and test/geography.py were run with. */
 typedef struct KnownVersion
 {
 	const char		  *begins;	/* major and minor, as postgis_lib_version() begins */
 	const char *const *changed; /* functions whose answers are other ones than the rows':
-								 * how their signatures begin; the last is NULL */
+								 * how their signatures begin; the last is NULL. Only
+								 * their rows of the variant BOUNDS hold */
 } KnownVersion;
 
 /* 3.5 rounds distances otherwise, and every box contains an empty one. 3.6 rounds grids
@@ -229,6 +232,8 @@ read_version(void)
 static bool
 has_answers_of(const KnownVersion *version, const TbFunction *row)
 {
+	if (strcmp(row->variant, BOUNDS) == 0)
+		return true;
 	for (const char *const *changed = version->changed; *changed != NULL; changed++)
 		if (strncmp(*changed, row->signature, strlen(*changed)) == 0)
 			return false;
@@ -276,7 +281,7 @@ has_signature_of(const TbFunction *row, Form_pg_proc proc)
 	return true;
 }
 
-/* As tb_postgis_function, of any version. */
+/* The first row of the function, of any version; -1: none. */
 static int
 find_row(Oid funcid)
 {
@@ -298,6 +303,22 @@ find_row(Oid funcid)
 	return row;
 }
 
+/* The first row of the same function, from this one on, that holds for the version; -1:
+ * none. Exact rows come before those of BOUNDS. */
+static int
+row_of_version(int row, const KnownVersion *version)
+{
+	const char *signature = tb_functions[row].signature;
+
+	if (version == NULL)
+		return -1;
+	for (; row < TB_FUNCTION_COUNT; row++)
+		if (of_postgis[row] && strcmp(tb_functions[row].signature, signature) == 0 &&
+			has_answers_of(version, &tb_functions[row]))
+			return row;
+	return -1;
+}
+
 int
 tb_postgis_function(Oid funcid)
 {
@@ -317,9 +338,8 @@ tb_postgis_function(Oid funcid)
 		postgis.version = read_version();
 		postgis.version_read = true;
 	}
-	if (row >= 0 &&
-		(postgis.version == NULL || !has_answers_of(postgis.version, &tb_functions[row])))
-		row = -1;
+	if (row >= 0)
+		row = row_of_version(row, postgis.version);
 	/* A change that was seen meanwhile is looked at with the next question. */
 	known = hash_search(postgis.functions, &funcid, HASH_ENTER, &found);
 	known->row = row;

@@ -74,7 +74,8 @@ bool needs_boxes_to_meet(uint32_t function) {
     case TB_FN_ST_COVERS:
     case TB_FN_ST_COVEREDBY:
     case TB_FN_ST_INTERSECTS:
-    case TB_FN_ST_DWITHIN: return true;
+    case TB_FN_ST_DWITHIN:
+    case TB_FN_ST_DWITHIN_BOUNDS: return true;
     default: return false;
   }
 }

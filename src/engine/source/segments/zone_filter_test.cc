@@ -181,7 +181,8 @@ bool box_excludes(uint32_t function, uint32_t srid, const std::string& shape, st
     w.exprs[raises].flags |= TB_EX_RAISES;
     w.filters.push_back(raises);
   }
-  w.filters.push_back(function == TB_FN_ST_DWITHIN ? w.call(function, {point, p, r}) : w.call(function, {p, point}));
+  const bool with_radius = function == TB_FN_ST_DWITHIN || function == TB_FN_ST_DWITHIN_BOUNDS;
+  w.filters.push_back(with_radius ? w.call(function, {point, p, r}) : w.call(function, {p, point}));
   const Program program = Program::parse(w.blob(TB_SINK_AGGREGATE));
   std::string params = params_of({0, std::bit_cast<int64_t>(radius), 1});
   auto* param = reinterpret_cast<TbParam*>(params.data() + sizeof(TbParamBlock));
@@ -210,9 +211,11 @@ TEST(ZoneFilter, BoxesOfConstantsLeaveOutPoints) {
     EXPECT_FALSE(box_excludes(function, 4326, shape, points({1, 9}, {30, 40}), 0, true))
         << "PostgreSQL would have raised first";
   }
-  EXPECT_TRUE(box_excludes(TB_FN_ST_DWITHIN, 4326, shape, points({1, 9}, {30, 40}), 0.9));
-  EXPECT_FALSE(box_excludes(TB_FN_ST_DWITHIN, 4326, shape, points({1, 9}, {30, 40}), 1));
-  EXPECT_FALSE(box_excludes(TB_FN_ST_DWITHIN, 4326, shape, points({1, 9}, {30, 40}), -1)) << "an error";
+  for (const uint32_t function : {TB_FN_ST_DWITHIN, TB_FN_ST_DWITHIN_BOUNDS}) {
+    EXPECT_TRUE(box_excludes(function, 4326, shape, points({1, 9}, {30, 40}), 0.9));
+    EXPECT_FALSE(box_excludes(function, 4326, shape, points({1, 9}, {30, 40}), 1));
+    EXPECT_FALSE(box_excludes(function, 4326, shape, points({1, 9}, {30, 40}), -1)) << "an error";
+  }
   EXPECT_FALSE(box_excludes(TB_FN_ST_DISJOINT, 4326, shape, points({1, 9}, {30, 40})));
   const float most = std::numeric_limits<float>::max();
   EXPECT_FALSE(
