@@ -153,9 +153,9 @@ def restart(server, preload):
         conf.write(f"shared_preload_libraries = '{preload}'\n")
     log_starts = server.logfile.stat().st_size
     server.start()
-    # pg_partman 4.7 does not hear a shutdown before its first worker has started, with or without us.
+    # pg_partman 4.7 does not hear a shutdown before its first worker has started, with or without us; 5 does.
     deadline = time.monotonic() + START_SECONDS
-    while "pg_partman" in preload and PARTMAN_STARTED not in server.logfile.read_bytes()[log_starts:]:
+    while server.partman < 5 and "pg_partman" in preload and PARTMAN_STARTED not in server.logfile.read_bytes()[log_starts:]:
         if time.monotonic() > deadline:
             raise RuntimeError(f"pg_partman's worker did not start; the log ends:\n{server.log_tail()}")
         time.sleep(0.05)
@@ -262,7 +262,8 @@ def main():
             for extension in EXTENSIONS:
                 session.query(f"CREATE EXTENSION {extension}")
             partman = session.value("SELECT default_version FROM pg_available_extensions WHERE name = 'pg_partman'")
-            run_all(session, TABLES.format(partitioning=PARTITIONING[int(partman.split(".")[0]) > 4]))
+            server.partman = int(partman.split(".")[0])
+            run_all(session, TABLES.format(partitioning=PARTITIONING[server.partman > 4]))
             if has_vectors():
                 run_all(session, VECTORS)
         for check in (objects, cron, orders, refused):
