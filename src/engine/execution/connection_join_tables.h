@@ -18,15 +18,20 @@ namespace turbine {
 
 class ConnectionJoinTables {
  public:
-  /* `number` is free. The grant is given back with the table's memory. */
+  /* `number` is free. The grant is given back with the table's memory; without one the table is the cache's
+   * (kept_join_tables.h), and copies that GPUs have of it stay when this connection has done with it. */
   void keep(uint32_t number, std::shared_ptr<const JoinTable> table, Admission::Grant grant) {
+    count_++;
+    if (grant.device_bytes() == 0) {
+      tables_[number] = std::move(table);
+      return;
+    }
     struct Kept {
       Admission::Grant grant;  // outlives the table
       std::shared_ptr<const JoinTable> table;
     };
     auto kept = std::make_shared<Kept>(Kept{std::move(grant), std::move(table)});
     tables_[number] = std::shared_ptr<const JoinTable>(kept, kept->table.get());
-    count_++;
   }
 
   /* The table, or null; any number. */

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/execution/connection_join_tables.h"
 #include "engine/program/testing/program_writer.h"
 
 namespace turbine {
@@ -66,6 +67,27 @@ TEST_F(KeptJoinTablesTest, TheSameStateOfTheSameSource) {
   EXPECT_FALSE(found()) << "another file";
   request_.segments.file.inode = 4;
   EXPECT_TRUE(found());
+}
+
+/* GPUs know a copy by the table's owners, who must not be a connection's alone. */
+TEST_F(KeptJoinTablesTest, AConnectionSharesWhatIsKept) {
+  kept_.add(*source(), table());
+  ConnectionJoinTables tables;
+  tables.keep(3, kept_.find(*source())->table, {});
+  const std::weak_ptr<const JoinTable> known = tables.find(3);
+  tables.clear();
+  EXPECT_FALSE(known.expired());
+}
+
+TEST_F(KeptJoinTablesTest, AConnectionsOwnTableHasItsGrant) {
+  Admission admission({1 << 20});
+  ConnectionJoinTables tables;
+  tables.keep(3, table().table, admission.reserve(0, 4096));
+  std::shared_ptr<const JoinTable> probed = tables.find(3);
+  tables.clear();
+  EXPECT_EQ(admission.usage(0).used, 4096u) << "a query still has it";
+  probed.reset();
+  EXPECT_EQ(admission.usage(0).used, 0u);
 }
 
 TEST_F(KeptJoinTablesTest, TheSameListServesAnotherSnapshot) {
