@@ -215,7 +215,7 @@ def run_all(options):
     results = {}
     for number, form in enumerate(forms):
         deadline = time.monotonic() + (end - time.monotonic()) / (len(forms) - number)
-        with cluster.Cluster("never_slower", settings={"max_wal_size": "8GB"}) as server:
+        with cluster.Cluster("never_slower", settings={"max_wal_size": "8GB", **cluster.AS_INSTALLED}) as server:
             queries = load(server, form, options.seed * 1000 + FORMS.index(form), counts[form], options.sf)
             log(form.name)
             results[form.name] = judge(server, form, queries, options, deadline)

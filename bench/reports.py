@@ -206,7 +206,7 @@ def main():
     settings = {"shared_buffers": options.shared_buffers, "max_wal_size": "16GB",
                 "max_parallel_workers": str(max(8, options.workers)),
                 "max_worker_processes": str(max(16, options.workers + 8)), "random_page_cost": "1.1",
-                "effective_cache_size": "12GB"}
+                "effective_cache_size": "12GB", **cluster.AS_INSTALLED}
     report = {"processor": processor(), "processors": len(os.sched_getaffinity(0)), "settings": vars(options), "suites": []}
     for suite in suites:
         with cluster.Cluster("bench", settings=settings) as server:

@@ -151,7 +151,7 @@ def main():
     settings = {"shared_buffers": options.shared_buffers, "max_wal_size": "16GB", "random_page_cost": "1.1",
                 "max_parallel_workers": str(max(8, options.workers)),
                 "max_worker_processes": str(max(16, options.workers + 8)),
-                "max_connections": str(20 + max(int(n) for n in options.sessions.split(",")))}
+                "max_connections": str(20 + max(int(n) for n in options.sessions.split(","))), **cluster.AS_INSTALLED}
     if options.cache_size:
         settings["pg_turbine.cache_size_host"] = options.cache_size
     if options.cache_size_gpu:

@@ -42,6 +42,8 @@ SERVER_ROOT = server_root.folder(BUILD)
 PROGRAMS_AS_EVER = ("", "asserted", "numbers")
 SERVER_USER = "postgres"
 DEFAULT_LOCALE = "C.UTF-8"
+# For benchmarks: what Cluster sets for the sake of tests, as a new installation has it.
+AS_INSTALLED = {"pg_turbine.compile_wait": "1s"}
 # SQLSTATEs of a server that starts, recovers, or ends its sessions after a crash.
 RECOVERS = ("57P03", "57P02", "57P01")
 _PR_SET_PDEATHSIG = 1
