@@ -111,6 +111,17 @@ SELECT f FROM t;
 """
 
 
+class Preparations(unittest.TestCase):
+    """Both sides may fail alike, but not where a script makes what it asks about."""
+
+    def test_an_error_of_both_sides(self):
+        failed = Outcome([], DatabaseError({"S": "ERROR", "C": "22003", "M": "integer out of range"}))
+        for text, passed in (("SELECT 2147483647 + 1", 1), ("INSERT INTO t SELECT 2147483647 + 1", 0), ("prepare q AS SELECT 1", 0)):
+            statements = sql_script.read_script(text + ";")
+            with mock.patch("builtins.print"):
+                self.assertEqual(run_sql.compare("script", statements, [(failed, None)], [(failed, None)]), (passed, 1 - passed))
+
+
 class Classify(unittest.TestCase):
     def kinds(self, actual, reference=OUTPUT):
         return [kind for kind, *_ in classify.compare(reference, actual, SCRIPT)]

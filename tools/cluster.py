@@ -339,7 +339,7 @@ class Cluster:
         """Starts the server by `command`, which may wrap it in another program."""
         with open(self.logfile, "ab") as sink:
             self.process = start_as_server(command, stdout=sink, stderr=sink, stdin=subprocess.DEVNULL,
-                                      dies_with_us=True, start_new_session=True)
+                                           dies_with_us=True, start_new_session=True)
         self._wait_until_up()
         return self
 

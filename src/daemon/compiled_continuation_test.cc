@@ -33,6 +33,15 @@ class CompiledContinuationTest : public testing::TurbinedTest {
     p.aggregate(TB_AGG_COUNT);
     return p;
   }
+  /* SELECT c, count(*), sum(v) FROM (SELECT v, count(*) c FROM s GROUP BY v) x GROUP BY c, over the groups' columns. */
+  static ProgramWriter groups_of_counts() {
+    ProgramWriter p = over_rows();
+    const uint32_t value = p.column(TB_TYPE_INT4, true), count = p.column(TB_TYPE_INT8);
+    p.keys = {count};
+    p.aggregate(TB_AGG_COUNT);
+    p.aggregate(TB_AGG_SUM_INT, value);
+    return p;
+  }
   static ProgramWriter over_rows() {
     ProgramWriter p;
     p.source = TB_SOURCE_ROWS;
@@ -105,17 +114,12 @@ TEST_F(CompiledContinuationTest, CountsDistinctValues) {
   }
 }
 
-/* SELECT c, count(*), sum(v) FROM (SELECT v, count(*) c FROM s GROUP BY v) x GROUP BY c: more groups than a slot has
- * room for is not needed, but more chunks than are in flight at a time. */
+/* More groups than a slot has room for is not needed, but more chunks than are in flight at a time. */
 TEST_F(CompiledContinuationTest, GroupsGroups) {
-  ProgramWriter second = over_rows();
-  const uint32_t value = second.column(TB_TYPE_INT4, true), count = second.column(TB_TYPE_INT8);
-  second.keys = {count};
-  second.aggregate(TB_AGG_COUNT);
-  second.aggregate(TB_AGG_SUM_INT, value);
   constexpr int32_t kDistinct = 300000;
   auto client = connect();
-  ASSERT_TRUE(client->start(groups(), 1000, TB_QUERY_ALLOW_HOST, 0, {}, Client::continuation(second, {0, 1})));
+  ASSERT_TRUE(
+      client->start(groups(), 1000, TB_QUERY_ALLOW_HOST, 0, {}, Client::continuation(groups_of_counts(), {0, 1})));
   send_values(*client, kDistinct);
   const auto [rows, end] = results(*client, {TB_TYPE_INT8, TB_TYPE_INT8, TB_TYPE_INT8});
   ASSERT_EQ(end.type, TB_MSG_QUERY_DONE);
@@ -178,14 +182,8 @@ TEST_F(CompiledContinuationTest, TakesWhatAResultPlanLeaves) {
   EXPECT_EQ(rows, (std::vector<Row>{{9945, 10}}));
 }
 
-/* SELECT c, count(*), sum(v) FROM (SELECT v, count(*) c FROM s GROUP BY v) x GROUP BY c ORDER BY sum(v) DESC LIMIT 3;
- * and the same of the first 700 values alone. */
+/* The three with the largest sums; and the same of the first 700 values alone. */
 TEST_F(CompiledContinuationTest, ItsRowsHaveAnOrderAndALimit) {
-  ProgramWriter second = over_rows();
-  const uint32_t value = second.column(TB_TYPE_INT4, true), count = second.column(TB_TYPE_INT8);
-  second.keys = {count};
-  second.aggregate(TB_AGG_COUNT);
-  second.aggregate(TB_AGG_SUM_INT, value);
   TbSortKey by_sum{};
   by_sum.column = 2;
   by_sum.flags = TB_SORT_DESCENDING;
@@ -195,7 +193,7 @@ TEST_F(CompiledContinuationTest, ItsRowsHaveAnOrderAndALimit) {
   for (const bool limited : {false, true}) {
     auto client = connect();
     ASSERT_TRUE(client->start(groups(), 1000, TB_QUERY_ALLOW_HOST, 0, limited ? first.blob() : std::vector<uint8_t>{},
-                              Client::continuation(second, {0, 1}, {}, last.blob())));
+                              Client::continuation(groups_of_counts(), {0, 1}, {}, last.blob())));
     send_values(*client, 70000);
     const auto [rows, end] = results(*client, {TB_TYPE_INT8, TB_TYPE_INT8, TB_TYPE_INT8});
     ASSERT_EQ(end.type, TB_MSG_QUERY_DONE);
@@ -277,11 +275,11 @@ TEST_F(CompiledContinuationTest, ProgramsThatCannotReadTheRowsEndTheConnection) 
       Client::continuation(of_another_type, {0}),
       Client::continuation(without_nulls, {0}),
       Client::continuation(of_rows, {0}),
-      Client::continuation(good, {TB_NONE}),                                 // no sets
-      Client::continuation(of_sets, {0, TB_NONE}, {1}),                      // lacks its number
-      Client::continuation(of_count, {1}, {0}),                              // has no NULLs
-      Client::continuation(of_count, {TB_NONE}, {1}),                        // of its type
-      Client::continuation(of_sets, {0, TB_NONE}, std::vector<uint64_t>(TB_MAX_SETS + 1, 2)),       // too many
+      Client::continuation(good, {TB_NONE}),  // no sets
+      Client::continuation(of_sets, {0, TB_NONE}, {1}),  // lacks its number
+      Client::continuation(of_count, {1}, {0}),  // has no NULLs
+      Client::continuation(of_count, {TB_NONE}, {1}),  // of its type
+      Client::continuation(of_sets, {0, TB_NONE}, std::vector<uint64_t>(TB_MAX_SETS + 1, 2)),  // too many
       Client::continuation(of_sets, {0, TB_NONE}, {2}).substr(0, sizeof(TbContinuation) + 4),
       whole.substr(0, 8),
       whole.substr(0, whole.size() - 8),

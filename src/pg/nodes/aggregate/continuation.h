@@ -4,8 +4,9 @@
  *
  * These rows are groups of all keys: the groups of GROUP BY are made out of those that have
  * the key of DISTINCT besides, and the groups of several grouping sets. set_fold.h does
- * that in the backend, nodes/sort/analyze.c below an order; the engine does it with all
- * threads, and nothing comes back except what is returned.
+ * that in the backend, nodes/sort/analyze.c below an order of few groups; the engine does
+ * it with all threads, and nothing comes back except what is returned. A GpuSort above
+ * gives the groups of GROUP BY a result plan, so that only the first of an order come back.
  *
  * Or they are the rows of a subquery that a GpuSort or a GpuPreAgg computes, as columns of
  * the engine's results, so that no row leaves the engine.

@@ -832,7 +832,7 @@ make_result(PlannerInfo *root, TbSortPlan *plan, const char **reason)
 
 	/* Groups, windows. */
 	plan->returned = plan->input->rows;
-	if (tb_sort_folds_distinct(plan) && plan->input->continuation == NULL)
+	if (tb_sort_folds_by_pass(plan))
 	{
 		add_fold_pass(plan->input, builder);
 		plan->returned = plan->input->groups->result_groups;

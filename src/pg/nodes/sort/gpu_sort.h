@@ -83,6 +83,13 @@ tb_sort_folds_distinct(const TbSortPlan *plan)
 	return plan->input->groups != NULL && plan->input->groups->distincts != NIL;
 }
 
+/* The latter. */
+static inline bool
+tb_sort_folds_by_pass(const TbSortPlan *plan)
+{
+	return tb_sort_folds_distinct(plan) && plan->input->continuation == NULL;
+}
+
 /* explain.c */
 extern void tb_sort_explain(CustomScanState *node, List *ancestors,
 							struct ExplainState *es);

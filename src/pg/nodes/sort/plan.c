@@ -287,7 +287,7 @@ cost_path(PlannerInfo *root, const TbSortPlan *plan, Path *path)
 	if (!enable_sort)
 		steps += disable_cost;
 	/* The node below. */
-	if (tb_sort_folds_distinct(plan) && plan->input->continuation == NULL)
+	if (tb_sort_folds_by_pass(plan))
 	{
 		/* The backend folds nothing. That others pass to the engine's pass costs about what
 		 * passing them to the backend does. */
@@ -387,8 +387,7 @@ offer(PlannerInfo *root, UpperRelationKind step, RelOptInfo *output_rel, CustomP
 		offered = apply_projection_to_path(root, output_rel, offered,
 										   root->upper_targets[UPPERREL_ORDERED]);
 	/* The fold was offered at the step below, and it is one node that may be lost. */
-	if (tb_sort_folds_distinct(plan) && plan->input->continuation == NULL &&
-		plan->request.order)
+	if (tb_sort_folds_by_pass(plan) && plan->request.order)
 		part = NULL;
 	tb_prefer_whole(root, output_rel, plan->input->stages, offered);
 	tb_rivals_bound(root, output_rel, plan->input->stages, offered);
